@@ -593,7 +593,9 @@ type SetTask struct {
 	// Effective level at this moment, 0 to 4.
 	Level int32 `protobuf:"varint,4,opt,name=level,proto3" json:"level,omitempty"`
 	// Times it was preempted so far.
-	Preempted     int32 `protobuf:"varint,5,opt,name=preempted,proto3" json:"preempted,omitempty"`
+	Preempted int32 `protobuf:"varint,5,opt,name=preempted,proto3" json:"preempted,omitempty"`
+	// True when the node stops in order: the start noted before is not counted as one that brought the node down.
+	Clean         bool `protobuf:"varint,6,opt,name=clean,proto3" json:"clean,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -661,6 +663,13 @@ func (x *SetTask) GetPreempted() int32 {
 		return x.Preempted
 	}
 	return 0
+}
+
+func (x *SetTask) GetClean() bool {
+	if x != nil {
+		return x.Clean
+	}
+	return false
 }
 
 // JournalEntry is one step of a turn. Sent by turn inside LedgerExecute; comes back in StartTurn after a restart.
@@ -1229,7 +1238,13 @@ type AgentSpec struct {
 	// Input id of the first task it was given; empty means none.
 	FirstTask string `protobuf:"bytes,7,opt,name=first_task,json=firstTask,proto3" json:"first_task,omitempty"`
 	// Principal that asked for it.
-	Principal     *Principal `protobuf:"bytes,8,opt,name=principal,proto3" json:"principal,omitempty"`
+	Principal *Principal `protobuf:"bytes,8,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Channel and conversation in which it was asked for: its reports reach people there.
+	OriginChannel string `protobuf:"bytes,9,opt,name=origin_channel,json=originChannel,proto3" json:"origin_channel,omitempty"`
+	// See origin_channel.
+	OriginConversation string `protobuf:"bytes,10,opt,name=origin_conversation,json=originConversation,proto3" json:"origin_conversation,omitempty"`
+	// True when a person waits for what it was created for.
+	PersonWaits   bool `protobuf:"varint,11,opt,name=person_waits,json=personWaits,proto3" json:"person_waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1318,6 +1333,27 @@ func (x *AgentSpec) GetPrincipal() *Principal {
 		return x.Principal
 	}
 	return nil
+}
+
+func (x *AgentSpec) GetOriginChannel() string {
+	if x != nil {
+		return x.OriginChannel
+	}
+	return ""
+}
+
+func (x *AgentSpec) GetOriginConversation() string {
+	if x != nil {
+		return x.OriginConversation
+	}
+	return ""
+}
+
+func (x *AgentSpec) GetPersonWaits() bool {
+	if x != nil {
+		return x.PersonWaits
+	}
+	return false
 }
 
 // RawWrite carries writes already encoded by the package that owns their space.
@@ -1517,7 +1553,9 @@ func (x *LedgerResult) GetEnded() bool {
 type LedgerPending struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Agent path; empty means all agents.
-	Agent         string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	Agent string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Only this task; empty means all.
+	TaskId        string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1555,6 +1593,13 @@ func (*LedgerPending) Descriptor() ([]byte, []int) {
 func (x *LedgerPending) GetAgent() string {
 	if x != nil {
 		return x.Agent
+	}
+	return ""
+}
+
+func (x *LedgerPending) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
 	}
 	return ""
 }
@@ -2157,13 +2202,14 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x02op\"N\n" +
 	"\vAcceptInput\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x14\n" +
-	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\x9d\x01\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\xb3\x01\n" +
 	"\aSetTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12-\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x17.homeagent.v1.TaskStateR\x05state\x12\x16\n" +
 	"\x06joined\x18\x03 \x01(\tR\x06joined\x12\x14\n" +
 	"\x05level\x18\x04 \x01(\x05R\x05level\x12\x1c\n" +
-	"\tpreempted\x18\x05 \x01(\x05R\tpreempted\"\xb9\x03\n" +
+	"\tpreempted\x18\x05 \x01(\x05R\tpreempted\x12\x14\n" +
+	"\x05clean\x18\x06 \x01(\bR\x05clean\"\xb9\x03\n" +
 	"\fJournalEntry\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +
@@ -2204,7 +2250,7 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\bPutAgent\x12-\n" +
 	"\x05agent\x18\x01 \x01(\v2\x17.homeagent.v1.AgentSpecR\x05agent\"#\n" +
 	"\vDeleteAgent\x12\x14\n" +
-	"\x05agent\x18\x01 \x01(\tR\x05agent\"\x94\x02\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\"\x8f\x03\n" +
 	"\tAgentSpec\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1f\n" +
@@ -2216,7 +2262,11 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"created_us\x18\x06 \x01(\x03R\tcreatedUs\x12\x1d\n" +
 	"\n" +
 	"first_task\x18\a \x01(\tR\tfirstTask\x125\n" +
-	"\tprincipal\x18\b \x01(\v2\x17.homeagent.v1.PrincipalR\tprincipal\"W\n" +
+	"\tprincipal\x18\b \x01(\v2\x17.homeagent.v1.PrincipalR\tprincipal\x12%\n" +
+	"\x0eorigin_channel\x18\t \x01(\tR\roriginChannel\x12/\n" +
+	"\x13origin_conversation\x18\n" +
+	" \x01(\tR\x12originConversation\x12!\n" +
+	"\fperson_waits\x18\v \x01(\bR\vpersonWaits\"W\n" +
 	"\bRawWrite\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\rR\x05space\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x19\n" +
@@ -2230,9 +2280,10 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\baccepted\x18\x01 \x01(\v2\x16.homeagent.v1.AcceptedR\baccepted\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12)\n" +
 	"\x05error\x18\x03 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\x12\x14\n" +
-	"\x05ended\x18\x04 \x01(\bR\x05ended\"%\n" +
+	"\x05ended\x18\x04 \x01(\bR\x05ended\">\n" +
 	"\rLedgerPending\x12\x14\n" +
-	"\x05agent\x18\x01 \x01(\tR\x05agent\"\xa4\x01\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x17\n" +
+	"\atask_id\x18\x02 \x01(\tR\x06taskId\"\xa4\x01\n" +
 	"\fPendingTasks\x12/\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x19.homeagent.v1.PendingTaskR\x05tasks\x122\n" +
 	"\x06unsent\x18\x02 \x03(\v2\x1a.homeagent.v1.OutputIntentR\x06unsent\x12/\n" +

@@ -157,7 +157,9 @@ type ToolDef struct {
 	// Who provides it, for people: "memory", "plugin/weather".
 	Provider string `protobuf:"bytes,9,opt,name=provider,proto3" json:"provider,omitempty"`
 	// True when residents must not see it.
-	MainOnly      bool `protobuf:"varint,10,opt,name=main_only,json=mainOnly,proto3" json:"main_only,omitempty"`
+	MainOnly bool `protobuf:"varint,10,opt,name=main_only,json=mainOnly,proto3" json:"main_only,omitempty"`
+	// True when only residents see it.
+	ResidentOnly  bool `protobuf:"varint,11,opt,name=resident_only,json=residentOnly,proto3" json:"resident_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -258,6 +260,13 @@ func (x *ToolDef) GetProvider() string {
 func (x *ToolDef) GetMainOnly() bool {
 	if x != nil {
 		return x.MainOnly
+	}
+	return false
+}
+
+func (x *ToolDef) GetResidentOnly() bool {
+	if x != nil {
+		return x.ResidentOnly
 	}
 	return false
 }
@@ -844,7 +853,7 @@ var File_messages_tool_proto protoreflect.FileDescriptor
 
 const file_messages_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x13messages/tool.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\"\xe5\x02\n" +
+	"\x13messages/tool.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\"\x8a\x03\n" +
 	"\aToolDef\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
@@ -858,7 +867,8 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\x05agent\x18\b \x01(\tR\x05agent\x12\x1a\n" +
 	"\bprovider\x18\t \x01(\tR\bprovider\x12\x1b\n" +
 	"\tmain_only\x18\n" +
-	" \x01(\bR\bmainOnly\"i\n" +
+	" \x01(\bR\bmainOnly\x12#\n" +
+	"\rresident_only\x18\v \x01(\bR\fresidentOnly\"i\n" +
 	"\rRegisterTools\x12+\n" +
 	"\x05owner\x18\x01 \x01(\v2\x15.homeagent.v1.AddressR\x05owner\x12+\n" +
 	"\x05tools\x18\x02 \x03(\v2\x15.homeagent.v1.ToolDefR\x05tools\"!\n" +
