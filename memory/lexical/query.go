@@ -1,0 +1,120 @@
+package lexical
+
+import "strings"
+
+// Query is a text prepared for search.
+type Query struct {
+	// Terms to look for, without repeats.
+	Terms []QueryTerm
+}
+
+// QueryTerm is one term of a query.
+type QueryTerm struct {
+	// Text is the term as the index holds it.
+	Text string
+	// Weight scales its part of the score.
+	Weight float64
+	// Evidence says that a text with this term bears on the query. Words that
+	// ask ("what", "tell", 告诉), grammar, and single Han characters out of a
+	// longer word are not evidence: they only order what evidence found.
+	Evidence bool
+}
+
+// Weights of terms that are no evidence, measured on the labelled conversations.
+const (
+	weightUnigram = 0.5 // a character of a longer Han run
+	weightGrammar = 0.2 // a pair with grammar in it
+	weightAsking  = 0.3 // a word that asks
+)
+
+// Empty reports that the text gives nothing to search for.
+func (q Query) Empty() bool {
+	for _, t := range q.Terms {
+		if t.Evidence {
+			return false
+		}
+	}
+	return true
+}
+
+// ParseQuery prepares a question or a list of keywords.
+func ParseQuery(text string) Query {
+	b := builder{at: map[string]int{}}
+	scan(text, func(run []rune, kind runKind) {
+		switch kind {
+		case runHan:
+			b.han(run)
+		case runWord:
+			for _, t := range wordTerms(nil, string(run)) {
+				if asking[t] {
+					b.add(t, weightAsking, false)
+				} else {
+					b.add(t, 1, true)
+				}
+			}
+		}
+	})
+	return b.q
+}
+
+// asking holds the stems of questionNoise.
+var asking = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range questionNoise {
+		m[stem(w)] = true
+	}
+	return m
+}()
+
+type builder struct {
+	q  Query
+	at map[string]int
+}
+
+func (b *builder) add(term string, weight float64, evidence bool) {
+	if i, ok := b.at[term]; ok {
+		t := &b.q.Terms[i]
+		t.Weight = max(t.Weight, weight)
+		t.Evidence = t.Evidence || evidence
+		return
+	}
+	b.at[term] = len(b.q.Terms)
+	b.q.Terms = append(b.q.Terms, QueryTerm{Text: term, Weight: weight, Evidence: evidence})
+}
+
+// han takes the asking words out of a run and adds what is left.
+func (b *builder) han(run []rune) {
+	text := string(run)
+	for _, w := range hanNoise {
+		text = strings.ReplaceAll(text, w, " ")
+	}
+	for _, part := range strings.Fields(text) {
+		b.hanPart([]rune(part))
+	}
+}
+
+func (b *builder) hanPart(run []rune) {
+	content := func(i int) bool { return i >= 0 && i < len(run) && !hanHard[run[i]] }
+	for i, r := range run {
+		if !hanHard[r] && !hanSoft[r] {
+			alone := !content(i-1) && !content(i+1)
+			weight := weightUnigram
+			if alone {
+				weight = 1
+			}
+			b.add(string(r), weight, alone)
+		}
+		if i+1 >= len(run) {
+			continue
+		}
+		switch pair, next := string(run[i:i+2]), run[i+1]; {
+		case hanHard[r] && hanHard[next]:
+		case hanHard[r] || hanHard[next]:
+			b.add(pair, weightGrammar, false)
+		case hanSoft[r] && hanSoft[next]:
+			b.add(pair, weightGrammar, false)
+		default:
+			b.add(pair, 1, true)
+		}
+	}
+}
