@@ -87,7 +87,7 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
-	for _, rule := range []string{"import", "pure", "sleep", "contract", "root-entry", "root-package", "folder-name", "machine-path", "lock-url", "origin", "workshop", "promise"} {
+	for _, rule := range []string{"import", "pure", "sleep", "future", "contract", "root-entry", "root-package", "folder-name", "machine-path", "lock-url", "origin", "workshop", "promise"} {
 		if !shown[rule] {
 			t.Errorf("no tree shows that the rule %q fires", rule)
 		}
@@ -182,6 +182,33 @@ func TestSmells(t *testing.T) {
 	}
 	if got := Smells(tree); len(got) != 1 || got[0].Path != "a.go" {
 		t.Errorf("got %v, want a.go alone", got)
+	}
+}
+
+// TestLintNamesTheSameOwners compares the rules with the linter's file: a pin or a row that one of them lacks is found.
+func TestLintNamesTheSameOwners(t *testing.T) {
+	root, err := FindRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lint := string(data)
+	for _, p := range Pins {
+		name := p.Import
+		if p.Exact {
+			name += "$"
+		}
+		if !strings.Contains(lint, "pkg: "+name+",") {
+			t.Errorf("the linter does not know the owner of %s", name)
+		}
+	}
+	for _, r := range Rows {
+		if strings.Count(r.Folder, "/") == 0 && !strings.Contains(lint, "${base-path}/"+r.Folder+"/**") {
+			t.Errorf("the linter has no rule for %s", r.Folder)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package arch
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"path"
 	"regexp"
 	"slices"
@@ -40,6 +41,7 @@ func Check(t *Tree) []Finding {
 		out = append(out, checkImports(f)...)
 		out = append(out, checkPure(f)...)
 		out = append(out, checkSleep(f)...)
+		out = append(out, checkFutures(f)...)
 	}
 	return append(out, checkContracts(t)...)
 }
@@ -127,7 +129,7 @@ func checkImports(f *File) []Finding {
 		if err != nil {
 			continue // the parser has refused it already
 		}
-		why := ""
+		var why string
 		if target == Module || strings.HasPrefix(target, Module+"/") {
 			why = judge(f, strings.TrimPrefix(strings.TrimPrefix(target, Module), "/"))
 		} else {
@@ -210,10 +212,13 @@ func judgeForeign(f *File, target string) string {
 		if target != p.Import && (p.Exact || !under(target, p.Import)) {
 			continue
 		}
-		if underAny(f.folder(), p.Only) || f.isTest() && underAny(f.folder(), p.Tests) || p.Generated && f.isGenerated() {
-			continue
+		free := underAny(f.folder(), p.Only) ||
+			f.isTest() && underAny(f.folder(), p.Tests) ||
+			p.Generated && f.isGenerated() ||
+			p.Generators && f.isGenerator()
+		if !free {
+			return p.Why
 		}
-		return p.Why
 	}
 	return ""
 }
@@ -260,8 +265,7 @@ func checkSleep(f *File) []Finding {
 	}
 	names := importNames(f.Syntax)
 	var out []Finding
-	var visit func(n ast.Node) bool
-	visit = func(n ast.Node) bool {
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			if s, ok := n.Fun.(*ast.SelectorExpr); ok && qualified(s, names) == "testing/synctest.Test" {
@@ -273,8 +277,34 @@ func checkSleep(f *File) []Finding {
 			}
 		}
 		return true
-	}
-	ast.Inspect(f.Syntax, visit)
+	})
+	return out
+}
+
+// checkFutures judges futures of the actor runtime: one without a positive timeout never leaves its registry, and the
+// answer to a request whose sender is gone stays there for good. A linter sees names only, so the argument is read here.
+func checkFutures(f *File) []Finding {
+	var out []Finding
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) < 2 {
+			return true
+		}
+		s, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || s.Sel.Name != "RequestFuture" && s.Sel.Name != "NewFuture" {
+			return true
+		}
+		switch last := call.Args[len(call.Args)-1].(type) {
+		case *ast.UnaryExpr:
+			ok = last.Op != token.SUB
+		case *ast.BasicLit:
+			ok = last.Value != "0"
+		}
+		if !ok {
+			out = append(out, Finding{"future", f.Path, f.line(call.Pos()), "a future without a positive timeout never leaves the registry"})
+		}
+		return true
+	})
 	return out
 }
 

@@ -109,6 +109,8 @@ type Pin struct {
 	Tests []string
 	// Generated files may import it anywhere.
 	Generated bool
+	// Generators, files that only `go run` compiles ("//go:build ignore"), may import it anywhere.
+	Generators bool
 	// Exact leaves packages below Import alone.
 	Exact bool
 	Why   string
@@ -127,7 +129,7 @@ var Pins = []Pin{
 	{Import: "os/exec", Only: []string{"pluginhost", "internal/e2e", "internal/arch"}, Tests: []string{"cmd", "memory", "actors/kernel"}, Why: "processes are started by pluginhost; others get a Runner from the kernel"},
 	{Import: "unsafe", Only: []string{"shm"}, Generated: true, Why: "unsafe lives in one small package"},
 	{Import: "C", Why: "the node is pure Go: CGO_ENABLED=0 builds one static file"},
-	{Import: "log", Exact: true, Why: "logging comes from internal/obs as a *slog.Logger"},
+	{Import: "log", Exact: true, Generators: true, Why: "logging comes from internal/obs as a *slog.Logger"},
 	{Import: "plugin", Exact: true, Why: "plugins are processes, Lua or text; a loaded library cannot be unloaded"},
 	{Import: "github.com/cayleygraph/cayley/graph/all", Why: "it links every backend, cgo ones too"},
 	{Import: "github.com/cayleygraph/cayley/graph/kv/all", Why: "it links every key-value store"},

@@ -44,6 +44,12 @@ func (f *File) isTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
 func (f *File) isGenerated() bool { return f.Syntax != nil && ast.IsGenerated(f.Syntax) }
 
+// isGenerator says whether the file is kept out of every build, as programs behind go:generate are.
+func (f *File) isGenerator() bool {
+	head, _, _ := bytes.Cut(f.Text, []byte("\npackage "))
+	return bytes.HasPrefix(head, []byte("//go:build ignore\n")) || bytes.Contains(head, []byte("\n//go:build ignore\n"))
+}
+
 func (f *File) line(pos token.Pos) int { return f.set.Position(pos).Line }
 
 // FindRoot walks up from dir to the folder that holds go.mod.
