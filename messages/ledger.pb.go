@@ -581,7 +581,8 @@ func (x *AcceptInput) GetLimit() int64 {
 	return 0
 }
 
-// SetTask notes a task's state. Moving to running counts a start of the turn.
+// SetTask notes a task's state. Moving to running counts a start of the turn, unless resumed or clean is set; clean
+// takes one start back.
 type SetTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The task's input id.
@@ -595,7 +596,9 @@ type SetTask struct {
 	// Times it was preempted so far.
 	Preempted int32 `protobuf:"varint,5,opt,name=preempted,proto3" json:"preempted,omitempty"`
 	// True when the node stops in order: the start noted before is not counted as one that brought the node down.
-	Clean         bool `protobuf:"varint,6,opt,name=clean,proto3" json:"clean,omitempty"`
+	Clean bool `protobuf:"varint,6,opt,name=clean,proto3" json:"clean,omitempty"`
+	// True when a suspended turn goes on: not a new start.
+	Resumed       bool `protobuf:"varint,7,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -668,6 +671,13 @@ func (x *SetTask) GetPreempted() int32 {
 func (x *SetTask) GetClean() bool {
 	if x != nil {
 		return x.Clean
+	}
+	return false
+}
+
+func (x *SetTask) GetResumed() bool {
+	if x != nil {
+		return x.Resumed
 	}
 	return false
 }
@@ -2202,14 +2212,15 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x02op\"N\n" +
 	"\vAcceptInput\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x14\n" +
-	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\xb3\x01\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\xcd\x01\n" +
 	"\aSetTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12-\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x17.homeagent.v1.TaskStateR\x05state\x12\x16\n" +
 	"\x06joined\x18\x03 \x01(\tR\x06joined\x12\x14\n" +
 	"\x05level\x18\x04 \x01(\x05R\x05level\x12\x1c\n" +
 	"\tpreempted\x18\x05 \x01(\x05R\tpreempted\x12\x14\n" +
-	"\x05clean\x18\x06 \x01(\bR\x05clean\"\xb9\x03\n" +
+	"\x05clean\x18\x06 \x01(\bR\x05clean\x12\x18\n" +
+	"\aresumed\x18\a \x01(\bR\aresumed\"\xb9\x03\n" +
 	"\fJournalEntry\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +
