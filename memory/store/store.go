@@ -1,0 +1,263 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// DB is the open store of a node. All methods are safe for concurrent use.
+type DB struct {
+	opt   Options
+	root  string
+	files string
+	b     *badger.DB
+	mark  *markFile
+
+	// write serialises commits.
+	write  sync.Mutex
+	commit atomic.Uint64
+	broken atomic.Bool
+
+	inbox, journal atomic.Uint64
+
+	// syncing serialises syncs; the fields below belong to it.
+	syncing   sync.Mutex
+	marked    Mark
+	markFlush time.Time
+	logs      map[string]bool
+	syncs     atomic.Uint64
+
+	// life counts users, so that Close waits for them: a read of a closed badger
+	// is a fault of the process.
+	life   sync.Mutex
+	idle   *sync.Cond
+	users  int
+	closed bool
+	done   chan struct{}
+
+	report Report
+}
+
+// Open opens the store in dir, which is created if it is not there; one process
+// at a time, which the caller ensures by a lock of its own. A store that lacks
+// what it promised is refused with a *DamageError, a newer one with ErrFormat, a
+// disk without room to open with ErrDiskLow.
+func Open(dir string, opt Options) (*DB, error) {
+	opt.fill()
+	db := &DB{opt: opt, root: dir, files: filepath.Join(dir, dbName), logs: map[string]bool{}, done: make(chan struct{})}
+	db.idle = sync.NewCond(&db.life)
+	var g *guard
+	if !opt.InMemory {
+		var err error
+		if g, err = db.prepare(); err != nil {
+			return nil, fmt.Errorf("open store %s: %w", dir, err)
+		}
+	}
+	b, err := badger.Open(badgerOptions(db.files, &opt))
+	if err != nil {
+		err = &DamageError{Items: []Damage{{File: dbName, What: err.Error()}}, Copy: db.report.Copy}
+		return nil, fmt.Errorf("open store %s: %w", dir, err)
+	}
+	db.b = b
+	if err := db.settle(g); err != nil {
+		_ = b.Close()
+		return nil, fmt.Errorf("open store %s: %w", dir, err)
+	}
+	return db, nil
+}
+
+// prepare runs the guard over the folder.
+func (db *DB) prepare() (*guard, error) {
+	if err := os.MkdirAll(db.root, 0o700); err != nil {
+		return nil, err
+	}
+	free, err := db.opt.Free(db.root)
+	if err != nil {
+		return nil, err
+	}
+	if floor := min(openFloor, db.opt.Reserve); free < floor {
+		return nil, fmt.Errorf("%w: %d bytes free, %d needed to open", ErrDiskLow, free, floor)
+	}
+	g := &guard{
+		root: db.root, db: db.files, log: db.opt.Logger,
+		budget: db.opt.VerifyBytes, salvage: db.opt.Salvage,
+	}
+	if err := g.prepare(); err != nil {
+		return nil, err
+	}
+	db.report = g.report
+	return g, nil
+}
+
+// settle takes over the state of an opened badger and compares it with what the
+// guard had found.
+func (db *DB) settle(g *guard) error {
+	last, err := db.readStamp()
+	if err != nil {
+		return err
+	}
+	db.commit.Store(last)
+	if g == nil {
+		return nil
+	}
+	if last < g.last && len(g.report.Lost) == 0 {
+		return g.damaged([]Damage{{"db", "badger does not show commits that are in its files", last + 1, g.last}})
+	}
+	mark, m, err := openMark(filepath.Join(db.root, markName))
+	if err != nil {
+		return err
+	}
+	if len(g.report.Lost) > 0 {
+		m.Commit = last
+		if err := mark.write(m, true); err != nil {
+			_ = mark.close()
+			return err
+		}
+	}
+	db.mark, db.marked = mark, m
+	db.inbox.Store(m.Inbox)
+	db.journal.Store(m.Journal)
+	return nil
+}
+
+func (db *DB) readStamp() (uint64, error) {
+	txn := db.b.NewTransaction(false)
+	defer txn.Discard()
+	item, err := txn.Get(stampKey)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	v, err := item.ValueCopy(nil)
+	if err != nil {
+		return 0, err
+	}
+	if len(v) != 8 {
+		return 0, fmt.Errorf("%w: stamp of %d bytes", ErrRecord, len(v))
+	}
+	return binary.BigEndian.Uint64(v), nil
+}
+
+// enter counts a user in; leave must follow.
+func (db *DB) enter() error {
+	db.life.Lock()
+	defer db.life.Unlock()
+	if db.closed {
+		return ErrClosed
+	}
+	db.users++
+	return nil
+}
+
+func (db *DB) leave() {
+	db.life.Lock()
+	db.users--
+	if db.users == 0 {
+		db.idle.Broadcast()
+	}
+	db.life.Unlock()
+}
+
+// Close refuses new work, waits for running reads and writes, syncs, and closes.
+// Only an orderly Close leaves the note that lets the next Open go without a copy
+// of the write-ahead files. A second Close waits for the first and returns nil.
+func (db *DB) Close() error {
+	db.life.Lock()
+	if db.closed {
+		db.life.Unlock()
+		<-db.done
+		return nil
+	}
+	db.closed = true
+	for db.users > 0 {
+		db.idle.Wait()
+	}
+	db.life.Unlock()
+	defer close(db.done)
+
+	errSync := db.sync(true)
+	errClose := db.b.Close()
+	if db.mark != nil {
+		if err := db.mark.close(); errClose == nil {
+			errClose = err
+		}
+	}
+	if err := errors.Join(errSync, errClose); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	if db.opt.InMemory {
+		return nil
+	}
+	text := strconv.FormatUint(db.commit.Load(), 10) + "\n"
+	if err := writeDurable(filepath.Join(db.root, cleanName), []byte(text)); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
+
+// Promise notes the highest inbox sequence and the number of journal entries
+// that the commits so far hold; the next Sync writes them into the mark. The
+// ledger alone calls it, after the commit.
+func (db *DB) Promise(inbox, journal uint64) {
+	db.inbox.Store(inbox)
+	db.journal.Store(journal)
+}
+
+// Promised returns the mark as of the last sync or Open.
+func (db *DB) Promised() Mark {
+	db.syncing.Lock()
+	defer db.syncing.Unlock()
+	return db.marked
+}
+
+// Report returns what Open found.
+func (db *DB) Report() Report { return db.report }
+
+// Salvaging reports whether the store was opened with Options.Salvage.
+func (db *DB) Salvaging() bool { return db.opt.Salvage }
+
+// Badger returns the database for engines that bring their own access to it
+// (the graph). They read as they like; they write only through Begin, so that
+// each commit carries its stamp.
+func (db *DB) Badger() *badger.DB { return db.b }
+
+// Stats are figures of the store since Open.
+type Stats struct {
+	// Commits is the number of the last commit since the store was made.
+	Commits uint64
+	// Syncs counts the syncs that reached the disk.
+	Syncs uint64
+	// Bytes is the size of the tables on disk, without write-ahead files.
+	Bytes int64
+	// Free is the free space of the disk; negative when unknown.
+	Free int64
+	// DiskLow is true while writes are refused for want of space.
+	DiskLow bool
+}
+
+// Stats returns the figures of the moment; it asks the system for the free space.
+func (db *DB) Stats() Stats {
+	s := Stats{Commits: db.commit.Load(), Syncs: db.syncs.Load(), Free: -1}
+	if db.enter() != nil {
+		return s
+	}
+	defer db.leave()
+	for _, t := range db.b.Tables() {
+		s.Bytes += int64(t.OnDiskSize)
+	}
+	if free, err := db.opt.Free(db.root); err == nil {
+		s.Free, s.DiskLow = free, free < db.opt.Reserve
+	}
+	return s
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Sync makes every commit that returned before the call durable and then writes
+// the mark. Calls that find their commits already covered return at once, so
+// that several callers share one sync. After a failed sync the store is broken:
+// the system may have dropped the pages, and a later sync would lie.
+func (db *DB) Sync() error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.leave()
+	return db.sync(false)
+}
+
+// sync does the work of Sync; with final the mark is flushed too.
+func (db *DB) sync(final bool) error {
+	db.syncing.Lock()
+	defer db.syncing.Unlock()
+	if db.broken.Load() {
+		return ErrBroken
+	}
+	// The order matters: a promise is made after its commit, so the commit number
+	// read last covers the promise read first.
+	next := Mark{Inbox: db.inbox.Load(), Journal: db.journal.Load()}
+	next.Commit = db.commit.Load()
+	if next != db.marked {
+		if err := db.syncTo(next); err != nil {
+			return err
+		}
+	}
+	if final && db.mark != nil {
+		return db.mark.flush()
+	}
+	return nil
+}
+
+func (db *DB) syncTo(next Mark) error {
+	if db.opt.Faults.Sync != nil {
+		if err := db.opt.Faults.Sync(next.Commit); err != nil {
+			return fmt.Errorf("sync: %w", err)
+		}
+	}
+	if db.mark == nil {
+		db.marked = next
+		db.syncs.Add(1)
+		return nil
+	}
+	if err := db.syncFiles(); err != nil {
+		db.broken.Store(true)
+		return fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	now := time.Now()
+	flush := db.opt.MarkEvery < 0 || now.Sub(db.markFlush) >= db.opt.MarkEvery
+	if err := db.mark.write(next, flush); err != nil {
+		db.broken.Store(true)
+		return fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if flush {
+		db.markFlush = now
+	}
+	db.marked = next
+	db.syncs.Add(1)
+	return nil
+}
+
+// syncFiles syncs the current write-ahead file and those before it. Badger's own
+// Sync covers the current one alone: a file that was full since the last sync
+// waits for its flush into a table, unsynced. Nor does badger make the name of a
+// new file durable.
+func (db *DB) syncFiles() error {
+	if err := db.b.Sync(); err != nil {
+		return err
+	}
+	names, err := numbered(db.files, ".mem")
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]bool, len(names))
+	fresh := false
+	for i, name := range names {
+		full, known := db.logs[name]
+		fresh = fresh || !known
+		if i < len(names)-1 && !full {
+			if err := syncFile(filepath.Join(db.files, name)); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+			full = true
+		}
+		seen[name] = full
+	}
+	db.logs = seen
+	if fresh {
+		return syncDir(db.files)
+	}
+	return nil
+}
