@@ -1,0 +1,24 @@
+// Package channels is the way in and the way out of a node.
+//
+// Who it is: one actor at channels. It knows the registered channels, gives every input its level, has ledger make it
+// durable, offers it to the scheduler of its agent, and hands outputs to the channel they are for.
+//
+// Messages in:
+//
+//	RegisterChannel -> Ok or Error: a channel of the sender; the same name again replaces it
+//	ListChannels    -> ChannelList
+//	SubmitInput     -> SubmitResult, after the input is on disk and its outcome is known; an error means that nothing was
+//	                   accepted
+//	SendOutput      -> OutputSent: by the channel's owner, or by the event stream where the channel has no owner
+//	OutputSent      from owners
+//	LedgerDone, InputOutcome, PendingTasks from ledger and schedulers
+//
+// Levels: see level.go; this is the one place where a level is decided. What does not fit (unknown channel, no content, a
+// level out of range) is refused before anything is written.
+//
+// A restart loses the registrations of owners, who register again when they are told, and the outcome of inputs on their
+// way: the asker then learns the state by the input's id. Outputs that were intended and not known as sent by a task that
+// has ended are sent again at the start, marked as a possible repeat.
+//
+// Bounds: the number of inputs accepted and not ended is ledger's to limit; text of an input is at most MaxText bytes.
+package channels

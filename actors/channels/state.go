@@ -1,0 +1,156 @@
+package channels
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"homeagent/actors/kit"
+	"homeagent/messages"
+)
+
+// Params are what the actor is made with.
+type Params struct {
+	// Ledger is the ledger actor.
+	Ledger *messages.Address
+	// Limit of inputs accepted and not ended; zero means 256.
+	Limit int64
+	// MaxText bounds the text of one input in bytes; zero means 1 MiB.
+	MaxText int
+	// SendTimeout for an output at a channel's owner; zero means 60 s.
+	SendTimeout time.Duration
+	// OfferTimeout for the outcome of an accepted input; zero means 5 s.
+	OfferTimeout time.Duration
+}
+
+const mainAgent = "main"
+
+var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9:_-]{0,63}$`)
+
+// submission is an input on its way in.
+type submission struct {
+	ask      kit.Event
+	input    *messages.Input
+	accepted bool
+}
+
+// sending is an output at a channel's owner.
+type sending struct {
+	ask    kit.Event
+	output *messages.OutputIntent
+	resend bool
+}
+
+type state struct {
+	p        Params
+	channels map[string]*messages.RegisterChannel
+	subs     map[string]*submission
+	sends    map[string]*sending
+	unsent   []*messages.OutputIntent
+	counts   struct{ Accepted, Refused, Sent, Failed uint64 }
+	now      time.Time
+	out      []kit.Effect
+}
+
+// New makes the machine of one incarnation.
+func New(p Params) kit.Machine {
+	if p.Limit == 0 {
+		p.Limit = 256
+	}
+	if p.MaxText == 0 {
+		p.MaxText = 1 << 20
+	}
+	if p.SendTimeout == 0 {
+		p.SendTimeout = time.Minute
+	}
+	if p.OfferTimeout == 0 {
+		p.OfferTimeout = 5 * time.Second
+	}
+	return &state{p: p, channels: map[string]*messages.RegisterChannel{}, subs: map[string]*submission{}, sends: map[string]*sending{}}
+}
+
+type (
+	offerLate struct{ id string }
+	sendLate  struct{ id string }
+)
+
+// Step implements kit.Machine.
+func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
+	s.now, s.out = now, nil
+	switch m := e.Msg.(type) {
+	case kit.Started:
+		s.add(kit.Send{To: s.p.Ledger, Corr: "unsent", Msg: &messages.LedgerPending{}}, kit.Ready{})
+	case *messages.RegisterChannel:
+		s.onRegister(e, m)
+	case *messages.ListChannels:
+		s.add(e.Reply(s.list()))
+	case *messages.SubmitInput:
+		s.onSubmit(e, m)
+	case *messages.LedgerDone:
+		s.onLedgerDone(e, m)
+	case *messages.InputOutcome:
+		s.onOutcome(e, m)
+	case offerLate:
+		s.onOfferLate(m.id)
+	case *messages.SendOutput:
+		s.onSend(e, m)
+	case *messages.OutputSent:
+		s.onSent(e.Corr, m)
+	case sendLate:
+		s.onSent("out/"+m.id, &messages.OutputSent{Error: &messages.Error{
+			Code: "send_timeout", Message: "The channel did not confirm the output in time.",
+		}})
+	case *messages.PendingTasks:
+		s.onUnsent(m)
+	case *messages.Error, *messages.Busy:
+		s.onRefused(e)
+	case *messages.Drain:
+		s.add(e.Reply(&messages.Ok{}))
+	case kit.Fault:
+		s.onFault(m)
+	}
+	s.add(kit.State{Word: "running", Summary: fmt.Sprintf("%d channels, %d inputs under way, %d outputs under way", len(s.channels), len(s.subs), len(s.sends))})
+	return s.out
+}
+
+func (s *state) add(e ...kit.Effect) { s.out = append(s.out, e...) }
+
+func (s *state) onRegister(e kit.Event, m *messages.RegisterChannel) {
+	if !channelName.MatchString(m.GetName()) {
+		s.add(e.Reply(&messages.Error{
+			Code: "bad_name", Message: fmt.Sprintf("%q is no channel name.", m.GetName()),
+			Hint: "Use lower-case letters, digits, hyphen, colon and underscore; at most 64.",
+		}))
+		return
+	}
+	s.channels[m.GetName()] = m
+	s.add(e.Reply(&messages.Ok{}))
+	s.retryUnsent(m.GetName())
+}
+
+func (s *state) list() *messages.ChannelList {
+	l := &messages.ChannelList{}
+	for _, n := range slices.Sorted(maps.Keys(s.channels)) {
+		l.Channels = append(l.Channels, s.channels[n])
+	}
+	return l
+}
+
+func (s *state) unknownChannel(name string) *messages.Error {
+	return &messages.Error{
+		Code: "unknown_channel", Message: fmt.Sprintf("There is no channel %q.", name),
+		Hint:    "Known channels: " + strings.Join(slices.Sorted(maps.Keys(s.channels)), ", ") + ".",
+		Details: map[string]string{"channel": name},
+	}
+}
+
+// Show implements kit.Shower.
+func (s *state) Show() any {
+	return map[string]any{
+		"channels": slices.Sorted(maps.Keys(s.channels)), "inputs_under_way": len(s.subs), "outputs_under_way": len(s.sends),
+		"unsent": len(s.unsent), "accepted": s.counts.Accepted, "refused": s.counts.Refused, "sent": s.counts.Sent, "failed": s.counts.Failed,
+	}
+}

@@ -1,0 +1,184 @@
+package channels
+
+import (
+	"fmt"
+	"strings"
+
+	"homeagent/actors/kit"
+	"homeagent/messages"
+)
+
+func (s *state) onSubmit(e kit.Event, m *messages.SubmitInput) {
+	in := m.GetInput()
+	ch := s.channels[in.GetChannel()]
+	if err := s.check(in, ch); err != nil {
+		s.refuse(e, in.GetId(), err)
+		return
+	}
+	if s.subs[in.GetId()] != nil {
+		s.refuse(e, in.GetId(), &messages.Error{Code: "id_in_use", Message: "An input with this id is on its way in."})
+		return
+	}
+	input := classify(in, ch)
+	s.subs[in.GetId()] = &submission{ask: e, input: input}
+	s.add(kit.Send{To: s.p.Ledger, Corr: "in/" + in.GetId(), Msg: &messages.LedgerExecute{
+		Sync: true,
+		Ops: []*messages.LedgerOp{{Op: &messages.LedgerOp_Accept{Accept: &messages.AcceptInput{
+			Input: input, Limit: s.p.Limit,
+		}}}},
+	}})
+}
+
+// check refuses what may not enter the node.
+func (s *state) check(in *messages.Input, ch *messages.RegisterChannel) *messages.Error {
+	bad := func(message, hint string) *messages.Error {
+		return &messages.Error{Code: "bad_input", Message: message, Hint: hint}
+	}
+	size, content := 0, false
+	for _, p := range in.GetParts() {
+		size += len(p.GetText())
+		content = content || strings.TrimSpace(p.GetText()) != "" || p.GetPayload().GetId() != ""
+	}
+	switch {
+	case in.GetId() == "":
+		return bad("The input has no id.", "")
+	case in.GetSource() == messages.InputSource_INPUT_SOURCE_UNSPECIFIED:
+		return bad("The input does not say by which call it came in.", "")
+	case ch == nil:
+		return s.unknownChannel(in.GetChannel())
+	case !content:
+		return bad("The input is empty.", "Send some text or a block.")
+	case size > s.p.MaxText:
+		return &messages.Error{
+			Code: "too_large", Message: fmt.Sprintf("The text has %d bytes; at most %d are taken.", size, s.p.MaxText),
+			Hint: "Send it in parts or as a file.",
+		}
+	case in.Level != nil && (in.GetLevel() < 0 || in.GetLevel() > 4):
+		return bad(fmt.Sprintf("There is no level %d.", in.GetLevel()), "Levels are 0 (queued) to 4 (critical).")
+	case len(in.GetIdempotencyKey()) > 256 || len(in.GetConversation()) > 256 || len(in.GetAgent()) > 256:
+		return bad("Idempotency key, conversation and agent have at most 256 bytes each.", "")
+	}
+	return nil
+}
+
+func (s *state) refuse(e kit.Event, id string, err *messages.Error) {
+	s.counts.Refused++
+	s.add(e.Reply(&messages.SubmitResult{InputId: id, Error: err}))
+}
+
+func (s *state) onLedgerDone(e kit.Event, m *messages.LedgerDone) {
+	id, ok := strings.CutPrefix(e.Corr, "in/")
+	sub := s.subs[id]
+	if !ok || sub == nil {
+		return
+	}
+	err := m.GetError()
+	var acc *messages.Accepted
+	if len(m.GetResults()) > 0 {
+		acc = m.GetResults()[0].GetAccepted()
+		if err == nil {
+			err = m.GetResults()[0].GetError()
+		}
+	}
+	switch {
+	case err != nil:
+		delete(s.subs, id)
+		s.refuse(sub.ask, id, err)
+	case acc.GetDuplicate():
+		delete(s.subs, id)
+		s.add(sub.ask.Reply(&messages.SubmitResult{
+			InputId: acc.GetInputId(), Outcome: messages.Outcome_OUTCOME_DUPLICATE, Duplicate: true,
+		}))
+	default:
+		s.counts.Accepted++
+		sub.accepted = true
+		s.add(
+			kit.Send{
+				To: kit.Path("agents/" + sub.input.GetAgent() + "/scheduler"), Corr: "offer/" + id,
+				Msg: &messages.Offer{Input: sub.input, Sequence: acc.GetSequence()},
+			},
+			kit.After{Key: "offer/" + id, D: s.p.OfferTimeout, Msg: offerLate{id}},
+		)
+	}
+}
+
+func (s *state) onOutcome(e kit.Event, m *messages.InputOutcome) {
+	id, _ := strings.CutPrefix(e.Corr, "offer/")
+	sub := s.subs[id]
+	if sub == nil {
+		return
+	}
+	delete(s.subs, id)
+	s.add(
+		kit.CancelAfter{Key: "offer/" + id},
+		sub.ask.Reply(&messages.SubmitResult{InputId: id, Outcome: m.GetOutcome(), Position: m.GetPosition()}),
+	)
+}
+
+// onOfferLate answers the asker when the scheduler is slow or away: the input is on disk and will run.
+func (s *state) onOfferLate(id string) {
+	if sub := s.subs[id]; sub != nil {
+		delete(s.subs, id)
+		s.add(sub.ask.Reply(&messages.SubmitResult{InputId: id, Outcome: messages.Outcome_OUTCOME_QUEUED}))
+	}
+}
+
+// onRefused handles a request of this actor that was answered with an error or with Busy.
+func (s *state) onRefused(e kit.Event) {
+	err, _ := e.Msg.(*messages.Error)
+	if err == nil {
+		err = &messages.Error{Code: "busy", Message: "The node has too much to do.", Hint: "Try again in a moment.", RetryAfterMs: 1000}
+	}
+	s.failed(e.Corr, err)
+}
+
+func (s *state) onFault(f kit.Fault) {
+	if send, ok := f.Effect.(kit.Send); ok {
+		s.failed(send.Corr, f.Err)
+	}
+}
+
+// failed ends what waits for an answer that will not come.
+func (s *state) failed(corr string, err *messages.Error) {
+	if id, ok := strings.CutPrefix(corr, "in/"); ok {
+		if sub := s.subs[id]; sub != nil {
+			delete(s.subs, id)
+			s.refuse(sub.ask, id, err)
+		}
+		return
+	}
+	if id, ok := strings.CutPrefix(corr, "offer/"); ok {
+		s.offerFailed(id)
+		return
+	}
+	if strings.HasPrefix(corr, "out/") {
+		s.onSent(corr, &messages.OutputSent{Error: err})
+	}
+}
+
+// offerFailed handles an accepted input whose scheduler is away. The main agent's scheduler comes back and reads it from
+// ledger; an agent that does not exist never will, so the input is refused.
+func (s *state) offerFailed(id string) {
+	sub := s.subs[id]
+	if sub == nil {
+		return
+	}
+	s.add(kit.CancelAfter{Key: "offer/" + id})
+	if sub.input.GetAgent() == mainAgent {
+		s.onOfferLate(id)
+		return
+	}
+	delete(s.subs, id)
+	err := &messages.Error{
+		Code: "unknown_agent", Message: fmt.Sprintf("There is no agent %q.", sub.input.GetAgent()),
+		Hint: "List the agents and use one of their paths.",
+	}
+	s.add(
+		kit.Send{To: s.p.Ledger, Msg: &messages.LedgerExecute{Sync: true, Silent: true, Ops: []*messages.LedgerOp{{
+			Op: &messages.LedgerOp_End{End: &messages.EndTask{
+				TaskId: id, End: messages.End_END_REFUSED, Reason: err.GetCode(), Text: err.GetMessage(), AtUs: s.now.UnixMicro(),
+			}},
+		}}}},
+	)
+	s.refuse(sub.ask, id, err)
+}
