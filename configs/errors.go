@@ -18,24 +18,24 @@ type Code string
 // The codes of this package.
 const (
 	// CodeUnknownKey: no such key is declared.
-	CodeUnknownKey Code = "config_unknown_key"
+	CodeUnknownKey Code = "unknown_key"
 	// CodeDroppedKey: the key existed in an earlier system and has a successor
 	// or a reason why it is gone.
-	CodeDroppedKey Code = "config_dropped_key"
+	CodeDroppedKey Code = "dropped_key"
 	// CodeBadValue: the value has the wrong form or is out of range.
-	CodeBadValue Code = "config_bad_value"
+	CodeBadValue Code = "bad_value"
 	// CodeBadName: a name inside a key (of a source, a tool, a plugin) is not
 	// allowed.
-	CodeBadName Code = "config_bad_name"
+	CodeBadName Code = "bad_name"
 	// CodeRequired: an edit would leave a group without a key it needs.
-	CodeRequired Code = "config_required"
+	CodeRequired Code = "required_key"
 	// CodeOverridden: the key is set by the environment, so that an edit would
 	// have no effect.
-	CodeOverridden Code = "config_overridden"
+	CodeOverridden Code = "overridden_key"
 	// CodeCollision: two declared keys claim the same name.
-	CodeCollision Code = "config_collision"
+	CodeCollision Code = "key_collision"
 	// CodeBadKey: a declaration of a key is itself wrong.
-	CodeBadKey Code = "config_bad_key"
+	CodeBadKey Code = "bad_key"
 	// CodeStore: the store could not be read or written.
 	CodeStore Code = "config_store_failed"
 	// CodeKeyFileMissing: sealed values exist, their key file does not.
@@ -48,9 +48,9 @@ const (
 	CodeWrongKey Code = "secret_wrong_key"
 	// CodeDamaged: a sealed or plain record was changed, cut or moved to another
 	// name.
-	CodeDamaged Code = "config_damaged"
+	CodeDamaged Code = "damaged_record"
 	// CodePath: a path of the node cannot be used.
-	CodePath Code = "config_path"
+	CodePath Code = "bad_path"
 )
 
 // Error is every error of this package that a person may see. Message and Hint

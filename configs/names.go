@@ -1,0 +1,69 @@
+package configs
+
+// Core is the owner of the keys under core.
+const Core = "core"
+
+// The names of the core keys. Names of the original system are kept where the
+// meaning is the same.
+const (
+	KeyAgentName           = "core.agent.name"
+	KeyAgentLanguage       = "core.agent.language"
+	KeyAgentTimezone       = "core.agent.timezone"
+	KeyAgentSystemPrompt   = "core.agent.system_prompt"
+	KeyAgentPersonalPrompt = "core.agent.personal_prompt"
+	KeyAgentMaxToolTurns   = "core.agent.max_tool_turns"
+	KeyAgentMaxContextSize = "core.agent.max_context_size"
+	KeyAgentContextRatio   = "core.agent.context_ratio"
+	KeyAgentContextLimit   = "core.agent.context_limit"
+	KeyAgentTurnDeadline   = "core.agent.turn_deadline"
+	KeyAgentToolTimeout    = "core.agent.tool_timeout"
+	KeyAgentQueueLimit     = "core.agent.queue_limit"
+
+	KeySchedulerCooldown    = "core.scheduler.cooldown"
+	KeyInputDuplicateWindow = "core.input.duplicate_window"
+
+	KeyToolsDenied  = "core.tools.denied"
+	KeyToolsTimeout = "core.tools.timeout." + wildcard
+
+	KeyMemoryRecallLimit   = "core.memory.recall_limit"
+	KeyMemoryContextEvents = "core.memory.context_events"
+	KeyMemoryMediaEnabled  = "core.memory.media.enabled"
+
+	KeyLogLevel     = "core.daemon.log_level"
+	KeyStoreReserve = "core.store.reserve_bytes"
+
+	KeyAdminMaxBody        = "core.admin.max_body_bytes"
+	KeyAdminEventRing      = "core.admin.event_ring"
+	KeyAdminHeartbeat      = "core.admin.sse_heartbeat"
+	KeyAdminAllowedOrigins = "core.admin.allowed_origins"
+	KeyAdminAllowedHosts   = "core.admin.allowed_hosts"
+)
+
+// SourcePrefix is what the names of all keys of model sources start with; the
+// name of the source and one of the SourceField constants follow.
+const SourcePrefix = "core.llm.sources."
+
+// The fields of a model source.
+const (
+	SourceAdapter          = "adapter"
+	SourceBaseURL          = "base_url"
+	SourceModel            = "model"
+	SourceAPIKey           = "api_key"
+	SourcePriority         = "priority"
+	SourceEnabled          = "enabled"
+	SourceMaxConcurrent    = "max_concurrent"
+	SourceContextWindow    = "context_window"
+	SourceMaxTokens        = "max_tokens"
+	SourceTemperature      = "temperature"
+	SourceThinkingEnabled  = "thinking_enabled"
+	SourceVision           = "vision"
+	SourceAudio            = "audio"
+	SourceTimeoutConnect   = "timeout_connect"
+	SourceTimeoutFirstByte = "timeout_first_byte"
+	SourceTimeoutIdle      = "timeout_idle"
+	SourceTimeoutTotal     = "timeout_total"
+)
+
+// SourceKey returns the dotted name of a field of the model source with the given
+// name.
+func SourceKey(source, field string) string { return SourcePrefix + source + "." + field }
