@@ -67,7 +67,7 @@ func (x *ConfigList) GetPrefix() string {
 	return ""
 }
 
-// ConfigGet asks config for one key. Answered with ConfigValues of one entry or Error `unknown_key`.
+// ConfigGet asks config for one key. Answered with ConfigValues: one entry, or an error `unknown_key`, `dropped_key`.
 type ConfigGet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Dotted name.
@@ -113,7 +113,8 @@ func (x *ConfigGet) GetKey() string {
 	return ""
 }
 
-// ConfigSet sets keys; all or none. Sent by admin and by agents' tools; answered with ConfigSetResult.
+// ConfigSet sets keys; all or none. Sent by admin and by agents' tools; answered with ConfigSetResult. With an absent
+// value the key may also be a whole thing, such as core.llm.sources.home: all its keys go back to their default.
 type ConfigSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Wanted values.
@@ -226,9 +227,9 @@ func (x *ConfigEntry) GetValue() string {
 // ConfigSetResult answers ConfigSet.
 type ConfigSetResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is in force now.
+	// What the keys that were set, and those that changed with them, are now.
 	Values []*ConfigValue `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
-	// Keys that take effect only after a restart of the node.
+	// Keys that take another value at the next start of the node, from earlier sets too.
 	Restart []string `protobuf:"bytes,2,rep,name=restart,proto3" json:"restart,omitempty"`
 	// Set when nothing was changed.
 	Error         *Error `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
@@ -370,7 +371,29 @@ type ConfigValue struct {
 	// True for secrets.
 	Secret bool `protobuf:"varint,12,opt,name=secret,proto3" json:"secret,omitempty"`
 	// True when a change takes effect at once.
-	Live          bool `protobuf:"varint,13,opt,name=live,proto3" json:"live,omitempty"`
+	Live bool `protobuf:"varint,13,opt,name=live,proto3" json:"live,omitempty"`
+	// Name of the environment variable that sets the key.
+	Environment string `protobuf:"bytes,14,opt,name=environment,proto3" json:"environment,omitempty"`
+	// True when the next start of the node changes the value to pending.
+	Waiting bool `protobuf:"varint,15,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// See waiting; for a secret "set" or "unset".
+	Pending string `protobuf:"bytes,16,opt,name=pending,proto3" json:"pending,omitempty"`
+	// Why a stored or given value is not in force; absent when all is well.
+	Problem *Error `protobuf:"bytes,17,opt,name=problem,proto3" json:"problem,omitempty"`
+	// When the stored value was set, Unix microseconds UTC; zero when none is stored.
+	SetUs int64 `protobuf:"varint,18,opt,name=set_us,json=setUs,proto3" json:"set_us,omitempty"`
+	// Who set it; absent when none is stored or nobody was named.
+	SetBy *Principal `protobuf:"bytes,19,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"`
+	// Legal values of an enum.
+	Options []string `protobuf:"bytes,20,rep,name=options,proto3" json:"options,omitempty"`
+	// Inclusive bounds as text; empty means none.
+	Min string `protobuf:"bytes,21,opt,name=min,proto3" json:"min,omitempty"`
+	// See min.
+	Max string `protobuf:"bytes,22,opt,name=max,proto3" json:"max,omitempty"`
+	// Increment a settings page offers; empty means none.
+	Step string `protobuf:"bytes,23,opt,name=step,proto3" json:"step,omitempty"`
+	// True when the thing the key belongs to does not exist without it.
+	Required      bool `protobuf:"varint,24,opt,name=required,proto3" json:"required,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,8 +519,86 @@ func (x *ConfigValue) GetLive() bool {
 	return false
 }
 
-// ConfigSubscribe asks config to tell of changes. Sent by any actor at its start; answered with ConfigChanged that
-// holds all keys of the prefixes, then with further ones at each change.
+func (x *ConfigValue) GetEnvironment() string {
+	if x != nil {
+		return x.Environment
+	}
+	return ""
+}
+
+func (x *ConfigValue) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
+func (x *ConfigValue) GetPending() string {
+	if x != nil {
+		return x.Pending
+	}
+	return ""
+}
+
+func (x *ConfigValue) GetProblem() *Error {
+	if x != nil {
+		return x.Problem
+	}
+	return nil
+}
+
+func (x *ConfigValue) GetSetUs() int64 {
+	if x != nil {
+		return x.SetUs
+	}
+	return 0
+}
+
+func (x *ConfigValue) GetSetBy() *Principal {
+	if x != nil {
+		return x.SetBy
+	}
+	return nil
+}
+
+func (x *ConfigValue) GetOptions() []string {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *ConfigValue) GetMin() string {
+	if x != nil {
+		return x.Min
+	}
+	return ""
+}
+
+func (x *ConfigValue) GetMax() string {
+	if x != nil {
+		return x.Max
+	}
+	return ""
+}
+
+func (x *ConfigValue) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *ConfigValue) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
+// ConfigSubscribe asks config to tell of changes. Sent by any actor at its start, and again when it is told that config
+// was restarted; answered with ConfigChanged that holds all keys of the prefixes, then with further ones at each change.
+// A further ConfigSubscribe of the same actor replaces its earlier one. Refused with Error `too_many_subscriptions`.
 type ConfigSubscribe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Prefixes of dotted names; empty means all.
@@ -543,7 +644,8 @@ func (x *ConfigSubscribe) GetPrefixes() []string {
 	return nil
 }
 
-// ConfigChanged tells of values now in force. Secrets are not in it: who needs one reads it through its handle.
+// ConfigChanged tells of values now in force. Of a secret it says only "set" or "unset", also when one was replaced by
+// another: who needs the secret itself reads it through its handle.
 type ConfigChanged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The values.
@@ -621,7 +723,7 @@ const file_messages_config_proto_rawDesc = "" +
 	"\x05error\x18\x03 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"l\n" +
 	"\fConfigValues\x121\n" +
 	"\x06values\x18\x01 \x03(\v2\x19.homeagent.v1.ConfigValueR\x06values\x12)\n" +
-	"\x05error\x18\x02 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"\xc1\x02\n" +
+	"\x05error\x18\x02 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"\xfb\x04\n" +
 	"\vConfigValue\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
@@ -636,7 +738,18 @@ const file_messages_config_proto_rawDesc = "" +
 	" \x01(\tR\x06nameZh\x12\x1a\n" +
 	"\bcategory\x18\v \x01(\tR\bcategory\x12\x16\n" +
 	"\x06secret\x18\f \x01(\bR\x06secret\x12\x12\n" +
-	"\x04live\x18\r \x01(\bR\x04live\"-\n" +
+	"\x04live\x18\r \x01(\bR\x04live\x12 \n" +
+	"\venvironment\x18\x0e \x01(\tR\venvironment\x12\x18\n" +
+	"\awaiting\x18\x0f \x01(\bR\awaiting\x12\x18\n" +
+	"\apending\x18\x10 \x01(\tR\apending\x12-\n" +
+	"\aproblem\x18\x11 \x01(\v2\x13.homeagent.v1.ErrorR\aproblem\x12\x15\n" +
+	"\x06set_us\x18\x12 \x01(\x03R\x05setUs\x12.\n" +
+	"\x06set_by\x18\x13 \x01(\v2\x17.homeagent.v1.PrincipalR\x05setBy\x12\x18\n" +
+	"\aoptions\x18\x14 \x03(\tR\aoptions\x12\x10\n" +
+	"\x03min\x18\x15 \x01(\tR\x03min\x12\x10\n" +
+	"\x03max\x18\x16 \x01(\tR\x03max\x12\x12\n" +
+	"\x04step\x18\x17 \x01(\tR\x04step\x12\x1a\n" +
+	"\brequired\x18\x18 \x01(\bR\brequired\"-\n" +
 	"\x0fConfigSubscribe\x12\x1a\n" +
 	"\bprefixes\x18\x01 \x03(\tR\bprefixes\"\\\n" +
 	"\rConfigChanged\x121\n" +
@@ -676,12 +789,14 @@ var file_messages_config_proto_depIdxs = []int32{
 	10, // 3: homeagent.v1.ConfigSetResult.error:type_name -> homeagent.v1.Error
 	6,  // 4: homeagent.v1.ConfigValues.values:type_name -> homeagent.v1.ConfigValue
 	10, // 5: homeagent.v1.ConfigValues.error:type_name -> homeagent.v1.Error
-	6,  // 6: homeagent.v1.ConfigChanged.values:type_name -> homeagent.v1.ConfigValue
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	10, // 6: homeagent.v1.ConfigValue.problem:type_name -> homeagent.v1.Error
+	9,  // 7: homeagent.v1.ConfigValue.set_by:type_name -> homeagent.v1.Principal
+	6,  // 8: homeagent.v1.ConfigChanged.values:type_name -> homeagent.v1.ConfigValue
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_messages_config_proto_init() }
