@@ -103,7 +103,8 @@ arch:
 dead:
     #!/usr/bin/env bash
     set -euo pipefail
-    found=$(deadcode -test ./...)
+    # What the SDK exports is for plugin authors, who are not here.
+    found=$(deadcode -test ./... | grep -v '^pluginhost/sdk/' || true)
     if [ -n "$found" ]; then
       printf '%s\n' "$found" >&2
       exit 1
@@ -119,21 +120,21 @@ proof: build
     HOMEAGENT_CI=1 go test -count=1 -v ./internal/e2e/...
     @just bench
 
-# Run every fuzz target for a short time.
-fuzz time='5s':
+# Run every fuzz target for a number of inputs; a time would at random end a run in the middle of one, and fail it.
+fuzz count='50000x':
     #!/usr/bin/env bash
     set -euo pipefail
-    count=0
+    targets=0
     while IFS=: read -r file name; do
       echo "-- $name in $(dirname "$file")"
-      go test -run '^$' -fuzz "^$name\$" -fuzztime '{{ time }}' "./$(dirname "$file")"
-      count=$((count + 1))
+      go test -run '^$' -fuzz "^$name\$" -fuzztime '{{ count }}' "./$(dirname "$file")"
+      targets=$((targets + 1))
     done < <(git grep -oE --full-name '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sed 's/func //')
-    [ "$count" -gt 0 ] || { echo 'no fuzz target found' >&2; exit 1; }
-    echo "$count fuzz targets"
+    [ "$targets" -gt 0 ] || { echo 'no fuzz target found' >&2; exit 1; }
+    echo "$targets fuzz targets"
 
 # Everything that must hold before a change lands.
-ci: arch proto generated lint build cross dead test race (fuzz '2s') (bench '.' '1x')
+ci: arch proto generated lint build cross dead test race (fuzz '5000x') (bench '.' '1x')
 
 # Remove what was built.
 clean:
