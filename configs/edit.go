@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"homeagent/messages"
 )
 
 // Edit is one wanted change of a stored value.
@@ -38,13 +40,14 @@ type step struct {
 
 // Set checks all edits, then writes them, and returns what is different. When one
 // is not legal nothing is written and the error, or the joined errors, say why. A
-// key that the environment sets is refused: the edit would have no effect.
+// key that the environment sets is refused: the edit would have no effect. by is
+// who asks; it is stored beside the values, and nil is nobody in particular.
 //
 // The writes are ordered so that a crash in between never shows a thing, such as
 // a model source, with half of its settings: its required key is written last and
 // removed first. An error with CodeStore says that some may have been written; the
 // registry then shows what is really stored.
-func (r *Registry) Set(edits ...Edit) (*Change, error) {
+func (r *Registry) Set(by *messages.Principal, edits ...Edit) (*Change, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	steps, err := r.plan(edits)
@@ -52,7 +55,7 @@ func (r *Registry) Set(edits ...Edit) (*Change, error) {
 		return nil, err
 	}
 	before := r.Snapshot()
-	writeErr := r.write(steps)
+	writeErr := r.write(steps, by)
 	if err := r.load(r.table, ""); err != nil {
 		return nil, errors.Join(writeErr, err)
 	}
@@ -237,16 +240,16 @@ func (r *Registry) checkThing(prefix, name string, after map[string]bool) []erro
 	return failures
 }
 
-func (r *Registry) write(steps []step) error {
+func (r *Registry) write(steps []step, by *messages.Principal) error {
 	for _, s := range steps {
-		if err := r.writeOne(s); err != nil {
+		if err := r.writeOne(s, by); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Registry) writeOne(s step) error {
+func (r *Registry) writeOne(s step, by *messages.Principal) error {
 	wrap := func(err error) error {
 		if err == nil {
 			return nil
@@ -257,25 +260,31 @@ func (r *Registry) writeOne(s step) error {
 		return wrap(errors.Join(r.values.Delete(s.key), r.secrets.Delete(s.key)))
 	}
 	if !s.p.Secret() {
-		err := r.values.Put(s.key, append([]byte{recordVersion}, s.value.text...))
-		return wrap(errors.Join(err, removeStale(r.secrets, s.key)))
+		return wrap(r.put(r.values, r.secrets, s.key, s.value.text, by))
 	}
 	if err := r.guardKeyFile(s.key); err != nil {
 		return err
 	}
-	record, err := r.vault.Seal(s.key, s.value.text)
+	sealed, err := r.vault.Seal(s.key, s.value.text)
 	if err != nil {
 		return err
 	}
-	return wrap(errors.Join(r.secrets.Put(s.key, record), removeStale(r.values, s.key)))
+	return wrap(r.put(r.secrets, r.values, s.key, sealedText(sealed), by))
 }
 
-// removeStale removes what an earlier program, for which the key was a secret or
-// was none, left in the other store.
-func removeStale(kv KV, key string) error {
-	_, found, err := kv.Get(key)
-	if found {
-		err = kv.Delete(key)
+// put writes a record, and removes what an earlier program, for which the key was
+// a secret or was none, left in the other store.
+func (r *Registry) put(kv, other KV, key, text string, by *messages.Principal) error {
+	record, err := encodeRecord(text, r.now(), by)
+	if err != nil {
+		return err
+	}
+	if err := kv.Put(key, record); err != nil {
+		return err
+	}
+	_, stale, err := other.Get(key)
+	if stale && err == nil {
+		err = other.Delete(key)
 	}
 	return err
 }

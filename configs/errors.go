@@ -2,7 +2,10 @@ package configs
 
 import (
 	"errors"
+	"slices"
 	"strings"
+
+	"homeagent/messages"
 )
 
 // Sentinels of the store interface.
@@ -101,6 +104,47 @@ func CodeOf(err error) Code {
 		return e.Code
 	}
 	return ""
+}
+
+// Message turns an error of this package into the form that crosses actors and
+// reaches people: of several joined ones the first code, all messages, and each
+// hint once. What is no *Error becomes "internal", with nothing of its text. nil
+// gives nil.
+func Message(err error) *messages.Error {
+	if err == nil {
+		return nil
+	}
+	found := collect(err, nil)
+	if len(found) == 0 {
+		return &messages.Error{Code: "internal", Message: "the configuration failed in an unforeseen way", Hint: "see the log of the node"}
+	}
+	var texts, hints []string
+	for _, e := range found {
+		texts = append(texts, e.Message)
+		if e.Hint != "" && !slices.Contains(hints, e.Hint) {
+			hints = append(hints, e.Hint)
+		}
+	}
+	m := &messages.Error{Code: string(found[0].Code), Message: strings.Join(texts, "; "), Hint: strings.Join(hints, "; ")}
+	if found[0].Key != "" {
+		m.Details = map[string]string{"key": found[0].Key}
+	}
+	return m
+}
+
+// collect appends every *Error in the tree of err.
+func collect(err error, found []*Error) []*Error {
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case *Error:
+		return append(found, e)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			found = collect(one, found)
+		}
+	case interface{ Unwrap() error }:
+		return collect(e.Unwrap(), found)
+	}
+	return found
 }
 
 func storeError(operation, key string, err error) *Error {

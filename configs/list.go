@@ -20,6 +20,8 @@ type Entry struct {
 	// Problem says why a stored or given value is not in force; nil when there is
 	// none.
 	Problem *Error
+	// Stored says when and by whom the stored value was set.
+	Stored Stored
 	// Environment is the name of the variable that sets the key.
 	Environment string
 	// Legal describes the legal values.
@@ -81,6 +83,7 @@ func (r *Registry) entry(p *pattern, key string) Entry {
 	value, origin, _ := r.Snapshot().Lookup(key)
 	e := Entry{
 		Key: key, Value: value.Text(), Origin: origin, Environment: EnvName(key), Legal: p.legal(), Definition: p.Key,
+		Stored: r.facts[key],
 	}
 	if running, ok := r.frozen[key]; ok {
 		if next := r.effective(p, key).value; !next.equal(running.value) {

@@ -11,6 +11,7 @@ type loading struct {
 	registry  *Registry
 	table     *table
 	stored    map[string]Value
+	facts     map[string]Stored
 	env       map[string]Value
 	strays    map[string]bool
 	instances map[string][]string // by wildcard prefix, in the order found
@@ -40,15 +41,19 @@ func (l *loading) plainRecord(key string, record []byte) error {
 		})
 		return nil
 	}
-	if len(record) < 1 || record[0] != recordVersion {
-		l.problem(key, OriginStored, &Error{
-			Code: CodeDamaged, Key: key, Message: "the stored value of " + key + " is damaged or of a newer program",
-			Hint: "set it again",
-		})
+	text, facts, err := decodeRecord(record)
+	if err != nil {
+		l.damaged(key, err)
 		return nil
 	}
-	l.take(p, key, name, string(record[1:]))
+	l.take(p, key, name, text, facts)
 	return nil
+}
+
+func (l *loading) damaged(key string, err error) {
+	l.problem(key, OriginStored, &Error{
+		Code: CodeDamaged, Key: key, Message: "the stored value of " + key + " is damaged", Hint: "set it again", Err: err,
+	})
 }
 
 func (l *loading) sealedRecord(key string, record []byte) error {
@@ -63,22 +68,32 @@ func (l *loading) sealedRecord(key string, record []byte) error {
 		})
 		return nil
 	}
-	text, err := l.registry.vault.Open(key, record)
+	wrapped, facts, err := decodeRecord(record)
+	if err != nil {
+		l.damaged(key, err)
+		return nil
+	}
+	sealed, err := sealedBytes(wrapped)
+	if err != nil {
+		l.damaged(key, err)
+		return nil
+	}
+	text, err := l.registry.vault.Open(key, sealed)
 	if err != nil {
 		l.problem(key, OriginStored, err)
 		return nil
 	}
-	l.take(p, key, name, text)
+	l.take(p, key, name, text, facts)
 	return nil
 }
 
 // take parses a stored text.
-func (l *loading) take(p *pattern, key, name, text string) {
+func (l *loading) take(p *pattern, key, name, text string, facts Stored) {
 	err := l.instance(p, key, name)
 	if err == nil {
 		var value Value
 		if value, err = p.parse(key, text); err == nil {
-			l.stored[key] = value
+			l.stored[key], l.facts[key] = value, facts
 			return
 		}
 	}

@@ -7,11 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
-
-// recordVersion is the first byte of a plain stored value; the canonical text
-// follows.
-const recordVersion = 1
 
 // Options are what a Registry is made of.
 type Options struct {
@@ -22,6 +19,8 @@ type Options struct {
 	// Environ is the environment in the form of os.Environ. Only names that start
 	// with HOMED_CORE_ or HOMED_PLUGIN_ are looked at.
 	Environ []string
+	// Now tells the time at which a value is set; nil means time.Now.
+	Now func() time.Time
 	// Keys are the declarations; nil means Keys().
 	Keys []Key
 	// Dropped are the names with a successor; nil means DroppedKeys().
@@ -35,10 +34,12 @@ type Registry struct {
 	vault           *Vault
 	gone            []Dropped
 	environ         map[string]string // variables that are keys, or should be
+	now             func() time.Time
 
 	mu       sync.Mutex
 	table    *table
-	stored   map[string]Value // by concrete key
+	stored   map[string]Value  // by concrete key
+	facts    map[string]Stored // of stored
 	env      map[string]Value
 	strays   map[string]bool // stored names that nobody declares
 	frozen   map[string]entry
@@ -68,7 +69,11 @@ func Open(options Options) (*Registry, error) {
 	if options.Dropped == nil {
 		options.Dropped = DroppedKeys()
 	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
 	r := &Registry{
+		now:    options.Now,
 		values: options.Values, secrets: options.Secrets, vault: options.Vault, gone: options.Dropped,
 		environ: settings(options.Environ), frozen: map[string]entry{},
 	}
@@ -154,7 +159,7 @@ func (r *Registry) declare(plugin string, patterns []*pattern) (*Change, error) 
 // is Open.
 func (r *Registry) load(t *table, starting string) error {
 	next := &loading{
-		registry: r, table: t, stored: map[string]Value{}, env: map[string]Value{}, strays: map[string]bool{},
+		registry: r, table: t, stored: map[string]Value{}, facts: map[string]Stored{}, env: map[string]Value{}, strays: map[string]bool{},
 		instances: map[string][]string{}, starting: starting,
 	}
 	if err := r.values.Iterate("", next.plainRecord); err != nil {
@@ -171,7 +176,8 @@ func (r *Registry) load(t *table, starting string) error {
 		return errors.Join(next.fatal...)
 	}
 	slices.SortFunc(next.problems, func(a, b Problem) int { return strings.Compare(a.Key, b.Key) })
-	r.table, r.stored, r.env, r.strays, r.problems = t, next.stored, next.env, next.strays, next.problems
+	r.table, r.stored, r.facts, r.env, r.strays = t, next.stored, next.facts, next.env, next.strays
+	r.problems = next.problems
 	r.publish(starting)
 	return nil
 }

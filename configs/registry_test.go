@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"homeagent/configs"
+	"homeagent/messages"
 )
 
 // node is a registry over stores that outlive it, as over restarts.
@@ -30,9 +33,11 @@ func newNode(t *testing.T, environ ...string) *node {
 
 func (n *node) open(environ ...string) (*configs.Registry, error) {
 	return configs.Open(configs.Options{
-		Values: n.values, Secrets: n.secrets, Vault: configs.NewVault(n.keyFile), Environ: environ,
+		Values: n.values, Secrets: n.secrets, Vault: configs.NewVault(n.keyFile), Environ: environ, Now: clock,
 	})
 }
+
+func clock() time.Time { return time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 func (n *node) restart(environ ...string) {
 	n.t.Helper()
@@ -45,7 +50,7 @@ func (n *node) restart(environ ...string) {
 
 func (n *node) set(pairs ...string) *configs.Change {
 	n.t.Helper()
-	change, err := n.Set(edits(pairs...)...)
+	change, err := n.Set(nil, edits(pairs...)...)
 	if err != nil {
 		n.t.Fatalf("Set(%q): %v", pairs, err)
 	}
@@ -115,11 +120,11 @@ func TestPrecedence(t *testing.T) {
 	look("40", configs.OriginStored)
 	n.restart("HOMED_CORE_AGENT_MAX_TOOL_TURNS=7", "HOMED_CORE_AGENT_QUEUE_LIMIT=", "HOMED_DATA=/x", "HOMED_LISTEN=y", "PATH=/bin")
 	look("7", configs.OriginEnvironment)
-	_, err := n.Set(edits(configs.KeyAgentMaxToolTurns, "9")...)
+	_, err := n.Set(nil, edits(configs.KeyAgentMaxToolTurns, "9")...)
 	wantError(t, err, configs.CodeOverridden, "HOMED_CORE_AGENT_MAX_TOOL_TURNS")
 	n.restart()
 	look("40", configs.OriginStored)
-	if _, err := n.Set(configs.Edit{Key: configs.KeyAgentMaxToolTurns, Unset: true}); err != nil {
+	if _, err := n.Set(nil, configs.Edit{Key: configs.KeyAgentMaxToolTurns, Unset: true}); err != nil {
 		t.Fatal(err)
 	}
 	look("25", configs.OriginDefault)
@@ -169,7 +174,7 @@ func TestRefusedEdits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNode(t)
 			before := n.Snapshot()
-			_, err := n.Set(edits(c.key, c.value)...)
+			_, err := n.Set(nil, edits(c.key, c.value)...)
 			wantError(t, err, c.code, c.says...)
 			wantError(t, n.Check(edits(c.key, c.value)...), c.code)
 			if strings.Contains(err.Error(), "very-secret") {
@@ -188,12 +193,12 @@ func TestRefusedEdits(t *testing.T) {
 
 func TestSetIsAllOrNothing(t *testing.T) {
 	n := newNode(t)
-	_, err := n.Set(edits("core.agent.queue_limit", "5", "core.agent.tool_timeout", "x", "core.nope", "1")...)
+	_, err := n.Set(nil, edits("core.agent.queue_limit", "5", "core.agent.tool_timeout", "x", "core.nope", "1")...)
 	wantError(t, err, configs.CodeBadValue, "core.agent.tool_timeout", "core.nope")
 	if got := n.Snapshot().Int(configs.KeyAgentQueueLimit); got != 256 {
 		t.Fatalf("the legal half was written: %d", got)
 	}
-	_, err = n.Set(edits("core.agent.queue_limit", "5", "core.agent.queue_limit", "6")...)
+	_, err = n.Set(nil, edits("core.agent.queue_limit", "5", "core.agent.queue_limit", "6")...)
 	wantError(t, err, configs.CodeBadValue, "twice")
 }
 
@@ -227,6 +232,22 @@ func TestChange(t *testing.T) {
 	}
 }
 
+func TestStoredFacts(t *testing.T) {
+	n := newNode(t)
+	owner := &messages.Principal{Id: "owner", Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER}
+	if _, err := n.Set(owner, edits("core.agent.name", "Hearth")...); err != nil {
+		t.Fatal(err)
+	}
+	n.restart()
+	e, err := n.Get("core.agent.name")
+	if err != nil || !proto.Equal(e.Stored.By, owner) || !e.Stored.At.Equal(clock()) {
+		t.Errorf("stored %+v, %v", e.Stored, err)
+	}
+	if e, _ := n.Get("core.agent.language"); e.Stored.By != nil || !e.Stored.At.IsZero() {
+		t.Errorf("a default was set by %+v", e.Stored)
+	}
+}
+
 func TestDigest(t *testing.T) {
 	n := newNode(t)
 	start := n.Snapshot().Digest()
@@ -243,7 +264,7 @@ func TestDigest(t *testing.T) {
 	if n.Snapshot().Digest() == with {
 		t.Error("another secret has the same digest")
 	}
-	if _, err := n.Set(configs.Edit{Key: "core.llm.sources.a", Unset: true}, configs.Edit{Key: "core.agent.queue_limit", Unset: true}); err != nil {
+	if _, err := n.Set(nil, configs.Edit{Key: "core.llm.sources.a", Unset: true}, configs.Edit{Key: "core.agent.queue_limit", Unset: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n.Snapshot().Digest() != start {
@@ -275,9 +296,9 @@ func TestSources(t *testing.T) {
 	if cloud.APIKey.Reveal() != "sk-env" || !cloud.Thinking || cloud.TimeoutFirstByte != 3*time.Second || cloud.Temperature != nil {
 		t.Errorf("cloud is %+v", cloud)
 	}
-	_, err := n.Set(edits("core.llm.sources.my_box.adapter", "openai")...)
+	_, err := n.Set(nil, edits("core.llm.sources.my_box.adapter", "openai")...)
 	wantError(t, err, configs.CodeBadName, `"my-box"`)
-	_, err = n.Set(configs.Edit{Key: "core.llm.sources.my-box.adapter", Unset: true})
+	_, err = n.Set(nil, configs.Edit{Key: "core.llm.sources.my-box.adapter", Unset: true})
 	wantError(t, err, configs.CodeRequired)
 
 	n.restart("HOMED_CORE_LLM_SOURCES_MY_BOX_MODEL=other")
@@ -285,13 +306,13 @@ func TestSources(t *testing.T) {
 		t.Errorf("the variable of a name with a hyphen: %+v, %v", e, err)
 	}
 	n.restart()
-	if _, err := n.Set(configs.Edit{Key: "core.llm.sources.my-box", Unset: true}); err != nil {
+	if _, err := n.Set(nil, configs.Edit{Key: "core.llm.sources.my-box", Unset: true}); err != nil {
 		t.Fatal(err)
 	}
 	if names := n.Snapshot().Instances(configs.SourcePrefix); !slices.Equal(names, []string{"a"}) {
 		t.Errorf("left %q", names)
 	}
-	_, err = n.Set(configs.Edit{Key: "core.llm.sources.my-box", Unset: true})
+	_, err = n.Set(nil, configs.Edit{Key: "core.llm.sources.my-box", Unset: true})
 	wantError(t, err, configs.CodeUnknownKey)
 }
 
@@ -340,21 +361,29 @@ func TestStoredProblems(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(n.values, "core.agent.queue_limit", "\x010")
-	put(n.values, "core.agent.tool_timeout", "\x0930s")
-	put(n.values, "core.llm.model", "\x01m")
-	put(n.values, "core.llm.sources.a.model", "\x01m")
-	put(n.values, "core.llm.sources.b.api_key", "\x01sk-plain")
-	put(n.values, "core.llm.sources.b.adapter", "\x01offline")
-	put(n.values, "plugin.later.port", "\x0180")
-	put(n.secrets, "core.agent.name", "sealed?")
+	record := func(value string) string {
+		r, err := proto.Marshal(&messages.ConfigRecord{Value: value, SetUs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(r)
+	}
+	put(n.values, "core.agent.queue_limit", record("0"))
+	put(n.values, "core.agent.tool_timeout", record("30s")[1:])
+	put(n.values, "core.llm.model", record("m"))
+	put(n.values, "core.llm.sources.a.model", record("m"))
+	put(n.values, "core.llm.sources.b.api_key", record("sk-plain"))
+	put(n.values, "core.llm.sources.b.adapter", record("offline"))
+	put(n.values, "plugin.later.port", record("80"))
+	put(n.secrets, "core.agent.name", record("sealed?"))
+	put(n.secrets, "core.llm.sources.b.api_key", record("not base64!"))
 	n.restart()
 	want := map[string]configs.Code{
 		"core.agent.queue_limit":     configs.CodeBadValue,
 		"core.agent.tool_timeout":    configs.CodeDamaged,
 		"core.llm.model":             configs.CodeDroppedKey,
 		"core.llm.sources.a.adapter": configs.CodeRequired,
-		"core.llm.sources.b.api_key": configs.CodeDamaged,
+		"core.llm.sources.b.api_key": configs.CodeDamaged, // twice: unsealed, and a damaged seal
 		"core.agent.name":            configs.CodeDamaged,
 	}
 	problems := n.Problems()
@@ -363,8 +392,8 @@ func TestStoredProblems(t *testing.T) {
 			t.Errorf("problem %s: %v", p.Key, p.Err)
 		}
 	}
-	if len(problems) != len(want) {
-		t.Errorf("%d problems, want %d", len(problems), len(want))
+	if len(problems) != len(want)+1 {
+		t.Errorf("%d problems, want %d", len(problems), len(want)+1)
 	}
 	s := n.Snapshot()
 	if s.Int(configs.KeyAgentQueueLimit) != 256 || s.Duration(configs.KeyAgentToolTimeout) != time.Minute {
@@ -378,7 +407,7 @@ func TestStoredProblems(t *testing.T) {
 	}
 	n.set("core.agent.queue_limit", "9", "core.llm.sources.a.adapter", "offline", "core.llm.sources.b.api_key", "sk-new",
 		"core.agent.tool_timeout", "9s")
-	if _, err := n.Set(configs.Edit{Key: "core.llm.model", Unset: true}, configs.Edit{Key: "core.agent.name", Unset: true}); err != nil {
+	if _, err := n.Set(nil, configs.Edit{Key: "core.llm.model", Unset: true}, configs.Edit{Key: "core.agent.name", Unset: true}); err != nil {
 		t.Fatal(err)
 	}
 	n.restart()
@@ -561,7 +590,7 @@ func TestWriteFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Set(edits("core.llm.sources.a.adapter", "openai", "core.llm.sources.a.model", "m", "core.llm.sources.a.priority", "1")...)
+	_, err = r.Set(nil, edits("core.llm.sources.a.adapter", "openai", "core.llm.sources.a.model", "m", "core.llm.sources.a.priority", "1")...)
 	wantError(t, err, configs.CodeStore, "disk is gone")
 	if names := r.Snapshot().Instances(configs.SourcePrefix); len(names) != 0 {
 		t.Errorf("half a source exists: %q", names)
@@ -608,5 +637,21 @@ func TestPersona(t *testing.T) {
 	n.set(configs.KeyAgentSystemPrompt, configs.Persona())
 	if n.Snapshot().String(configs.KeyAgentSystemPrompt) != configs.Persona() {
 		t.Error("the persona does not survive being set")
+	}
+}
+
+func TestMessage(t *testing.T) {
+	n := newNode(t)
+	_, err := n.Set(nil, edits("core.agent.queue_limit", "x", "core.agent.tool_timeout", "y")...)
+	m := configs.Message(err)
+	if m.GetCode() != "bad_value" || m.GetDetails()["key"] != "core.agent.queue_limit" || m.GetHint() == "" ||
+		!strings.Contains(m.GetMessage(), "core.agent.tool_timeout") {
+		t.Errorf("message %v", m)
+	}
+	if configs.Message(nil) != nil {
+		t.Error("no error has a message")
+	}
+	if m := configs.Message(errors.New("dial tcp 10.0.0.1")); m.GetCode() != "internal" || strings.Contains(m.GetMessage(), "10.0") {
+		t.Errorf("foreign error: %v", m)
 	}
 }

@@ -127,12 +127,12 @@ func TestLostKeyFile(t *testing.T) {
 	if e, _ := n.Get("core.llm.sources.a.api_key"); e.Value != "unset" || e.Problem == nil {
 		t.Errorf("entry %+v", e)
 	}
-	_, err := n.Set(edits("core.llm.sources.a.api_key", "new")...)
+	_, err := n.Set(nil, edits("core.llm.sources.a.api_key", "new")...)
 	wantError(t, err, configs.CodeKeyFileMissing, "core.llm.sources.b.api_key")
 	if _, err := os.Stat(n.keyFile); err == nil {
 		t.Fatal("a new key file was made although the old one may come back")
 	}
-	if _, err := n.Set(configs.Edit{Key: "core.llm.sources.b.api_key", Unset: true}); err != nil {
+	if _, err := n.Set(nil, configs.Edit{Key: "core.llm.sources.b.api_key", Unset: true}); err != nil {
 		t.Fatal(err)
 	}
 	n.set("core.llm.sources.a.api_key", "new")
