@@ -4,6 +4,8 @@ import "strings"
 
 // Query is a text prepared for search.
 type Query struct {
+	// Text is what was asked, for the second field.
+	Text string
 	// Terms to look for, without repeats.
 	Terms []QueryTerm
 }
@@ -54,6 +56,7 @@ func ParseQuery(text string) Query {
 			}
 		}
 	})
+	b.q.Text = text
 	return b.q
 }
 
@@ -62,6 +65,15 @@ var asking = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range questionNoise {
 		m[stem(w)] = true
+	}
+	return m
+}()
+
+// hanAsking holds the words of hanNoise.
+var hanAsking = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range hanNoise {
+		m[w] = true
 	}
 	return m
 }()

@@ -1,0 +1,383 @@
+package lexical
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"homeagent/memory/store"
+	"homeagent/messages"
+)
+
+// BM25 and structure weights, measured on the labelled conversations.
+const (
+	k1 = 0.9
+	b  = 0.4
+
+	weightWords   = 0.3 // second field
+	weightPrev    = 0.4 // the turn before
+	weightNext    = 0.2 // the turn after
+	weightSecond  = 0.3 // of weightPrev and weightNext, for the turn after that
+	weightSession = 0.3 // mean of the best three of the session
+
+	// candidates is how many of the best texts by BM25 the structure is looked
+	// at for.
+	candidates = 200
+)
+
+// Search options.
+type Search struct {
+	// Agent whose texts are searched.
+	Agent string
+	// Limit is the most hits; zero means 10.
+	Limit int
+	// Skip leaves a text out by event id; nil leaves out none. A text left out
+	// still supports its neighbours.
+	Skip func(event string) bool
+	// Now is the time of the search, for the dictionary's idle time.
+	Now time.Time
+}
+
+// Hit is one text that was found.
+type Hit struct {
+	// Number and Event name the text.
+	Number uint64
+	Event  string
+	// Conversation it stands in.
+	Conversation string
+	// AtUs is when it was said, Unix microseconds.
+	AtUs int64
+	// Kind of the event.
+	Kind messages.EventKind
+	// Score is the sum of all channels; BM25 is the part of its own words.
+	Score, BM25 float64
+	// Matched lists the evidence terms it holds; empty for a text found by its
+	// neighbours alone.
+	Matched []string
+}
+
+// Search returns the texts that bear on q, best first. With no hit, none is
+// known; see Query.Empty for a query that says nothing.
+func (x *Index) Search(txn store.Txn, q Query, s Search) ([]Hit, error) {
+	if s.Limit <= 0 {
+		s.Limit = 10
+	}
+	if q.Empty() {
+		return nil, nil
+	}
+	run := &run{txn: txn, s: s, texts: map[uint64]*text{}}
+	run.acc = accumulators.Get().(*accumulator) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer func() {
+		run.acc.reset()
+		accumulators.Put(run.acc)
+	}()
+	if err := run.score(q); err != nil {
+		return nil, err
+	}
+	if err := run.scoreWords(x.Words, q); err != nil {
+		return nil, err
+	}
+	return run.rank()
+}
+
+type run struct {
+	txn      store.Txn
+	s        Search
+	figures  figures
+	acc      *accumulator
+	evidence []string // bit of acc.matched to term
+	texts    map[uint64]*text
+}
+
+// score adds BM25 of every term to the accumulator.
+func (r *run) score(q Query) error {
+	fb, err := get(r.txn, figuresKey(r.s.Agent))
+	if err != nil || fb == nil {
+		return err
+	}
+	if r.figures, err = decodeFigures(fb); err != nil {
+		return err
+	}
+	for _, t := range q.Terms {
+		df, err := getUvarint(r.txn, dfKey(r.s.Agent, t.Text))
+		if err != nil {
+			return err
+		}
+		if df == 0 {
+			continue
+		}
+		var bit uint64
+		if t.Evidence && len(r.evidence) < 64 {
+			bit = 1 << len(r.evidence)
+			r.evidence = append(r.evidence, t.Text)
+		}
+		if err := r.addTerm(subTerms, t.Text, t.Weight*idf(r.figures.texts, df), bit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func idf(texts, df uint64) float64 {
+	n, d := float64(texts), float64(df)
+	return math.Log(1 + (n-d+0.5)/(d+0.5))
+}
+
+// scoreWords adds the second field: words of the query that the dictionary
+// knows. They never make a hit by themselves.
+func (r *run) scoreWords(d *Dictionary, q Query) error {
+	if d == nil || q.Text == "" || !d.Loaded() {
+		return nil
+	}
+	words := d.Words(r.s.Now, q.Text)
+	slices.Sort(words)
+	for _, w := range slices.Compact(words) {
+		if hanAsking[w] {
+			continue
+		}
+		var df uint64
+		if err := r.each(subWords, w, func(uint32, posting) { df++ }); err != nil {
+			return err
+		}
+		if df == 0 {
+			continue
+		}
+		if err := r.addTerm(subWords, w, weightWords*idf(r.figures.texts, df), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) addTerm(field byte, term string, weight float64, bit uint64) error {
+	avg := max(1, float64(r.figures.length)/max(1, float64(r.figures.texts)))
+	var cur *block
+	at := uint32(0)
+	return r.each(field, term, func(n uint32, p posting) {
+		if cur == nil || n != at {
+			cur, at = r.acc.block(n), n
+		}
+		tf := float64(p.count)
+		cur.score[p.low] += float32(weight * tf * (k1 + 1) / (tf + k1*(1-b+b*float64(p.length)/avg)))
+		cur.matched[p.low] |= bit
+	})
+}
+
+func (r *run) each(field byte, term string, fn func(n uint32, p posting)) error {
+	prefix := termPrefix(field, r.s.Agent, term)
+	for item, err := range r.txn.Scan(store.Range{Space: store.Lexical, Prefix: prefix[1:]}) {
+		if err != nil {
+			return err
+		}
+		key := item.FullKey()
+		if len(key) != len(prefix)+4 {
+			return fmt.Errorf("%w: posting key %q", ErrCorrupt, key)
+		}
+		n := uint32(key[len(prefix)])<<24 | uint32(key[len(prefix)+1])<<16 | uint32(key[len(prefix)+2])<<8 | uint32(key[len(prefix)+3])
+		value, err := item.Value()
+		if err != nil {
+			return err
+		}
+		if err := eachPosting(value, func(p posting) { fn(n, p) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rank takes the best texts, adds what their surroundings say, and cuts.
+func (r *run) rank() ([]Hit, error) {
+	top := r.acc.top(candidates)
+	pool := map[uint64]bool{}
+	best := map[uint64][]float64{} // session to its scores
+	for _, n := range top {
+		t, err := r.text(n)
+		if err != nil {
+			return nil, err
+		}
+		pool[n] = true
+		if list := best[t.session]; len(list) < 3 {
+			best[t.session] = append(list, r.acc.get(n))
+		}
+		if err := r.around(n, func(m uint64, _ float64) { pool[m] = true }); err != nil {
+			return nil, err
+		}
+	}
+	hits := make([]Hit, 0, len(pool))
+	for n := range pool {
+		h, err := r.hit(n, best)
+		if err != nil {
+			return nil, err
+		}
+		if h.Score > 0 && (r.s.Skip == nil || !r.s.Skip(h.Event)) {
+			hits = append(hits, h)
+		}
+	}
+	// Equal scores: the later text first.
+	slices.SortFunc(hits, func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Number, a.Number))
+	})
+	return hits[:min(len(hits), r.s.Limit)], nil
+}
+
+func (r *run) hit(n uint64, best map[uint64][]float64) (Hit, error) {
+	t, err := r.text(n)
+	if err != nil {
+		return Hit{}, err
+	}
+	own := r.acc.get(n)
+	score := own
+	if err := r.around(n, func(m uint64, w float64) { score += w * r.acc.get(m) }); err != nil {
+		return Hit{}, err
+	}
+	if list := best[t.session]; len(list) > 0 {
+		sum := 0.0
+		for _, v := range list {
+			sum += v
+		}
+		score += weightSession * sum / 3
+	}
+	h := Hit{
+		Number: n, Event: t.event, Conversation: t.conversation, AtUs: t.at, Kind: messages.EventKind(t.role),
+		Score: score, BM25: own,
+	}
+	for i, term := range r.evidence {
+		if r.acc.matched(n)&(1<<i) != 0 {
+			h.Matched = append(h.Matched, term)
+		}
+	}
+	return h, nil
+}
+
+// around calls fn for the two turns before and after n in the same session, with
+// the weight each lends to n.
+func (r *run) around(n uint64, fn func(m uint64, weight float64)) error {
+	t, err := r.text(n)
+	if err != nil {
+		return err
+	}
+	for _, way := range []struct {
+		weight float64
+		step   func(*text) uint64
+	}{
+		{weightPrev, func(t *text) uint64 { return t.prev }},
+		{weightNext, func(t *text) uint64 { return t.next }},
+	} {
+		weight, cur := way.weight, t
+		for range 2 {
+			m := way.step(cur)
+			if m == 0 {
+				break
+			}
+			next, err := r.text(m)
+			if err != nil {
+				return err
+			}
+			if next.session != t.session {
+				break
+			}
+			fn(m, weight)
+			weight, cur = weight*weightSecond, next
+		}
+	}
+	return nil
+}
+
+func (r *run) text(n uint64) (*text, error) {
+	if t, ok := r.texts[n]; ok {
+		return t, nil
+	}
+	key := textKey(n)
+	b, err := r.txn.Get(key)
+	if err != nil {
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("%w: text %d is missing", ErrCorrupt, n)
+		}
+		return nil, err
+	}
+	t, err := decodeText(key, b)
+	if err != nil {
+		return nil, err
+	}
+	r.texts[n] = &t
+	return &t, nil
+}
+
+// accumulator holds the scores of one search, in blocks by number.
+type accumulator struct {
+	blocks map[uint32]*block
+	free   []*block
+}
+
+type block struct {
+	score   [blockSize]float32
+	matched [blockSize]uint64
+}
+
+var accumulators = sync.Pool{New: func() any { return &accumulator{blocks: map[uint32]*block{}} }}
+
+func (a *accumulator) reset() {
+	for n, b := range a.blocks {
+		*b = block{}
+		a.free = append(a.free, b)
+		delete(a.blocks, n)
+	}
+	// An unusual search must not hold its memory for ever.
+	a.free = a.free[:min(len(a.free), 512)]
+}
+
+func (a *accumulator) block(n uint32) *block {
+	b, ok := a.blocks[n]
+	if ok {
+		return b
+	}
+	if k := len(a.free); k > 0 {
+		b, a.free = a.free[k-1], a.free[:k-1]
+	} else {
+		b = &block{}
+	}
+	a.blocks[n] = b
+	return b
+}
+
+func (a *accumulator) get(n uint64) float64 {
+	if b, ok := a.blocks[uint32(n/blockSize)]; ok {
+		return float64(b.score[n%blockSize])
+	}
+	return 0
+}
+
+func (a *accumulator) matched(n uint64) uint64 {
+	if b, ok := a.blocks[uint32(n/blockSize)]; ok {
+		return b.matched[n%blockSize]
+	}
+	return 0
+}
+
+// top returns the numbers of the k best texts that hold evidence, best first.
+func (a *accumulator) top(k int) []uint64 {
+	type scored struct {
+		n     uint64
+		score float32
+	}
+	var all []scored
+	for n, b := range a.blocks {
+		for i := range b.score {
+			if b.matched[i] != 0 {
+				all = append(all, scored{uint64(n)*blockSize + uint64(i), b.score[i]})
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y scored) int {
+		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(y.n, x.n))
+	})
+	out := make([]uint64, 0, min(k, len(all)))
+	for _, s := range all[:min(k, len(all))] {
+		out = append(out, s.n)
+	}
+	return out
+}
