@@ -134,7 +134,7 @@ fuzz count='50000x':
     echo "$targets fuzz targets"
 
 # Everything that must hold before a change lands.
-ci: arch proto generated lint build cross dead test race (fuzz '5000x') (bench '.' '1x')
+ci: arch proto generated lint build cross dead test race (fuzz '2000x') (bench '.' '1x')
 
 # Remove what was built.
 clean:
