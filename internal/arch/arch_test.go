@@ -87,7 +87,7 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
-	for _, rule := range []string{"import", "pure", "sleep", "future", "contract", "actor-row", "root-entry", "root-package", "folder-name", "machine-path", "lock-url", "origin", "workshop", "promise"} {
+	for _, rule := range []string{"import", "pure", "sleep", "future", "contract", "actor-row", "module", "root-entry", "root-package", "folder-name", "machine-path", "lock-url", "origin", "workshop", "promise"} {
 		if !shown[rule] {
 			t.Errorf("no tree shows that the rule %q fires", rule)
 		}

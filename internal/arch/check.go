@@ -35,6 +35,7 @@ func Check(t *Tree) []Finding {
 		f := &t.Files[i]
 		out = append(out, checkPlace(f, seen)...)
 		out = append(out, checkPhrases(f)...)
+		out = append(out, checkModules(f)...)
 		if f.Syntax == nil {
 			continue
 		}
@@ -358,6 +359,41 @@ func checkContracts(t *Tree) []Finding {
 		if name, ok := actorOf(dir); ok {
 			if _, ok := Actors[name]; !ok {
 				out = append(out, Finding{"actor-row", dir, 0, "it has no row in internal/arch/rules.go; add one that names the engines it needs"})
+			}
+		}
+	}
+	return out
+}
+
+var requirement = regexp.MustCompile(`^(?:require )?\s*(\S+) (v\d\S*)`)
+
+// checkModules judges go.mod: pinned modules have their version, those that belong together have one, and nothing is
+// replaced, since a replacement is lost on whoever imports the SDK.
+func checkModules(f *File) []Finding {
+	if f.Path != "go.mod" {
+		return nil
+	}
+	var out []Finding
+	common := ""
+	for i, line := range strings.Split(string(f.Text), "\n") {
+		add := func(text string) { out = append(out, Finding{"module", f.Path, i + 1, text}) }
+		if strings.HasPrefix(line, "replace") || strings.Contains(line, "=>") {
+			add("no module is replaced")
+			continue
+		}
+		m := requirement.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		if want := Versions[m[1]]; want != "" && m[2] != want {
+			add(m[1] + " is pinned to " + want + "; change the pin in internal/arch/rules.go on purpose")
+		}
+		if slices.Contains(Together, m[1]) {
+			if common == "" {
+				common = m[2]
+			}
+			if m[2] != common {
+				add(m[1] + " must have the version of its sisters, " + common)
 			}
 		}
 	}

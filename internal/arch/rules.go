@@ -213,3 +213,19 @@ var Untold = []string{"internal/arch/rules.go", "internal/arch/testdata/", "go.s
 
 // Smell is the length in lines from which a Go file is reported, without failing: look for the seam.
 const Smell = 500
+
+// Versions are the modules that are upgraded by name only, each after its traps were looked at again.
+var Versions = map[string]string{
+	"github.com/asynkron/protoactor-go": "v0.0.0-20240822202345-3c0e61ca19c9",
+	"github.com/cayleygraph/cayley":     "v0.7.7-0.20240706181042-81dcd7d73e45",
+	"github.com/dgraph-io/badger/v4":    "v4.9.6",
+	"github.com/go-ego/gse":             "v0.80.3",
+	"github.com/yuin/gopher-lua":        "v1.1.2",
+	"google.golang.org/protobuf":        "v1.36.12",
+}
+
+// Together are modules that build only at one common version.
+var Together = []string{
+	"go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
+	"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric",
+}
