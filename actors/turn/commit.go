@@ -1,0 +1,280 @@
+package turn
+
+import (
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"homeagent/actors/kit"
+	"homeagent/messages"
+)
+
+// journal hands a step to the ledger without waiting; the ledger's mailbox keeps the order, and says if it fails.
+func (m *machine) journal(e *messages.JournalEntry) {
+	m.add(kit.Send{To: m.deps.Ledger, Msg: &messages.LedgerExecute{Silent: true, Ops: []*messages.LedgerOp{m.entry(e)}}})
+}
+
+// write hands steps to the ledger and waits until they are on disk.
+func (m *machine) write(entries ...*messages.JournalEntry) {
+	ops := make([]*messages.LedgerOp, len(entries))
+	for i, e := range entries {
+		ops[i] = m.entry(e)
+	}
+	m.execute(ops)
+}
+
+func (m *machine) execute(ops []*messages.LedgerOp) {
+	m.ask("ledger", m.deps.Ledger, &messages.LedgerExecute{Ops: ops, Sync: true}, m.set.Ask)
+}
+
+func (m *machine) entry(e *messages.JournalEntry) *messages.LedgerOp {
+	e.TaskId = m.task()
+	e.AtUs = m.now.UnixMicro()
+	return &messages.LedgerOp{Op: &messages.LedgerOp_Journal{Journal: e}}
+}
+
+func (m *machine) onLedgerDone(corr string, d *messages.LedgerDone) {
+	if corr == "" {
+		if d.GetError() != nil {
+			m.onWriteFailed(d.GetError())
+		}
+		return
+	}
+	if !m.answered(corr) {
+		return
+	}
+	if d.GetError() != nil {
+		m.onUnanswered(d.GetError())
+		return
+	}
+	switch m.phase {
+	case inTools:
+		m.onStartsWritten()
+		m.become(inTools)
+	case committing:
+		m.onCommitted()
+	case sending:
+		m.become(afterOutput)
+	default:
+		panic("turn: the ledger answered in phase " + word(m.phase))
+	}
+}
+
+// onWriteFailed ends a turn whose journal has a hole: a restart could not go on from it. What is committed stands.
+func (m *machine) onWriteFailed(err *messages.Error) {
+	if m.phase >= committing {
+		m.log("journal entry lost after the commit", err)
+		return
+	}
+	m.cutWork("failed")
+	m.fail(err)
+}
+
+func (m *machine) becomeBeforeOutput() {
+	m.runStage(messages.Stage_STAGE_BEFORE_OUTPUT, &messages.StageContext{FinalText: m.text})
+}
+
+// becomeCommitting writes the answer, what it answers and the intent to send it as one transaction.
+func (m *machine) becomeCommitting() {
+	now := m.now.UnixMicro()
+	ops := []*messages.LedgerOp{{Op: &messages.LedgerOp_Events{Events: &messages.AppendEvents{Events: m.events(now)}}}}
+	m.output = m.intent(now)
+	if m.output != nil {
+		ops = append(ops, &messages.LedgerOp{Op: &messages.LedgerOp_Output{Output: m.output}})
+	}
+	ops = append(ops, m.entry(&messages.JournalEntry{
+		Kind: messages.JournalKind_JOURNAL_KIND_COMMITTED, Attempt: 1, Round: int32(m.round), Text: m.text,
+	}))
+	m.execute(ops)
+}
+
+// onCommitFailed fails the turn: nothing was written, so nothing is sent.
+func (m *machine) onCommitFailed(err *messages.Error) { m.fail(err) }
+
+func (m *machine) onCommitted() {
+	if m.output == nil {
+		m.become(afterOutput)
+		return
+	}
+	m.become(sending)
+}
+
+// intent is the output of this turn; nil when there is nothing to send or nowhere to send it to.
+func (m *machine) intent(now int64) *messages.OutputIntent {
+	ch := m.input.GetChannel()
+	if m.text == "" || ch == "" {
+		return nil
+	}
+	if allowed := m.start.GetAgent().GetAllowedOutputs(); len(allowed) > 0 && !slices.Contains(allowed, ch) {
+		m.add(kit.Log{Level: kit.Warn, Text: "channel is not allowed for this agent", Attrs: []any{"channel", ch}})
+		return nil
+	}
+	return &messages.OutputIntent{
+		OutputId: m.task() + "/o1", TaskId: m.task(), Channel: ch, Conversation: m.input.GetConversation(),
+		Parts: []*messages.Part{{Content: &messages.Part_Text{Text: m.text}}},
+		Agent: m.agent(), CreatedUs: now,
+	}
+}
+
+// events are what the context keeps of this turn: what was said to the agent and what it answered. Their ids sort in
+// this order.
+func (m *machine) events(now int64) []*messages.Event {
+	out := []*messages.Event{m.inputEvent(m.task()+"/in", m.input, now)}
+	for _, s := range m.steers {
+		if s.seen {
+			out = append(out, m.inputEvent(m.task()+"/in/"+s.input.GetId(), s.input, now))
+		}
+	}
+	if m.text == "" {
+		return out
+	}
+	self := &messages.Principal{Id: "agent:" + m.agent(), Kind: messages.PrincipalKind_PRINCIPAL_KIND_AGENT}
+	e := &messages.Event{
+		EventId: m.task() + "/out", Kind: messages.EventKind_EVENT_KIND_RESPONSE, Principal: self, AtUs: now,
+		Taint: messages.Taint_TAINT_MODEL, Tools: m.used, Interrupt: m.isInterrupt(),
+	}
+	parts := []*messages.Part{{Content: &messages.Part_Text{Text: m.text}}}
+	return append(out, m.completeEvent(e, parts, "response", now))
+}
+
+func (m *machine) isInterrupt() bool {
+	return m.input.GetMode() == messages.Mode_MODE_INTERRUPT || m.start.GetLevel() >= 3
+}
+
+func (m *machine) inputEvent(id string, in *messages.Input, now int64) *messages.Event {
+	at := in.GetCreatedUs()
+	if at == 0 {
+		at = now
+	}
+	e := &messages.Event{
+		EventId: id, Kind: messages.EventKind_EVENT_KIND_INPUT, Principal: in.GetPrincipal(), AtUs: at, Taint: in.GetTaint(),
+	}
+	return m.completeEvent(e, in.GetParts(), "input", now)
+}
+
+// completeEvent adds the place and the blocks of an event.
+func (m *machine) completeEvent(e *messages.Event, parts []*messages.Part, source string, now int64) *messages.Event {
+	e.TaskId, e.Agent = m.task(), m.agent()
+	e.Channel, e.Conversation = m.input.GetChannel(), m.input.GetConversation()
+	for i, p := range parts {
+		e.Blocks = append(e.Blocks, &messages.Block{
+			BlockId: e.GetEventId() + "/b" + strconv.Itoa(i), Content: p, PayloadId: p.GetPayload().GetId(),
+			Principal: e.GetPrincipal(), Channel: e.GetChannel(), Conversation: e.GetConversation(), Agent: e.GetAgent(),
+			Taint: e.GetTaint(), Source: source, CreatedUs: e.GetAtUs(), StoredUs: now, Modality: modality(p),
+		})
+	}
+	return e
+}
+
+// modality of a part by its media type.
+func modality(p *messages.Part) string {
+	if p.GetPayload() == nil {
+		return "text"
+	}
+	t := p.GetPayload().GetMediaType()
+	for _, kind := range []string{"image", "audio", "video", "text"} {
+		if len(t) > len(kind) && t[:len(kind)+1] == kind+"/" {
+			return kind
+		}
+	}
+	if t == "" {
+		return "text"
+	}
+	return "file"
+}
+
+func (m *machine) becomeSending() {
+	m.ask("channels", m.deps.Channels, &messages.SendOutput{Output: m.output, MaybeRepeated: m.repeated}, m.set.Ask)
+}
+
+func (m *machine) onOutputSent(s *messages.OutputSent) {
+	if s.GetError() != nil {
+		m.onSendFailed(s.GetError())
+		return
+	}
+	r := proto.CloneOf(s.GetReceipt())
+	if r == nil {
+		r = &messages.OutputReceipt{}
+	}
+	r.OutputId = m.output.GetOutputId()
+	if r.GetAtUs() == 0 {
+		r.AtUs = m.now.UnixMicro()
+	}
+	m.execute([]*messages.LedgerOp{
+		{Op: &messages.LedgerOp_Sent{Sent: r}},
+		m.entry(&messages.JournalEntry{Kind: messages.JournalKind_JOURNAL_KIND_COMMITTED, Attempt: 2, Round: int32(m.round)}),
+	})
+}
+
+// onSendFailed says that the answer stands and is not sent, or not known as sent; its intent stays and is tried again.
+func (m *machine) onSendFailed(err *messages.Error) {
+	m.reason = "output_pending"
+	m.publishError(err)
+	m.become(afterOutput)
+}
+
+func (m *machine) becomeAfterOutput() {
+	if m.cancel != nil {
+		m.finishAnswered()
+		return
+	}
+	m.runStage(messages.Stage_STAGE_AFTER_OUTPUT, &messages.StageContext{FinalText: m.text, Outcome: "answered"})
+}
+
+func (m *machine) finishAnswered() { m.finish(messages.End_END_ANSWERED, m.reason, m.text) }
+
+// fail ends the turn and shows people why.
+func (m *machine) fail(err *messages.Error) {
+	m.publishError(err)
+	m.end(messages.End_END_FAILED, err.GetCode(), err.GetMessage())
+}
+
+func (m *machine) publishError(err *messages.Error) {
+	m.publish(&messages.AgentEvent{
+		Type: messages.EventType_EVENT_TYPE_AGENT_ERROR, Text: err.GetMessage(),
+		Detail: &messages.AgentEvent_Error{Error: err},
+	})
+}
+
+// end ends a turn that has no answer. The last stage is told and not waited for.
+func (m *machine) end(end messages.End, reason, text string) {
+	outcome := "failed"
+	if end == messages.End_END_STOPPED {
+		outcome = "stopped"
+	}
+	c := &messages.StageContext{FinalText: text, Outcome: outcome}
+	m.fillContext(c)
+	m.add(kit.Send{
+		To:  m.stageAddress(messages.Stage_STAGE_AFTER_OUTPUT),
+		Msg: &messages.RunStage{Stage: messages.Stage_STAGE_AFTER_OUTPUT, Context: c},
+	})
+	m.finish(end, reason, text)
+}
+
+// finish tells the scheduler, once, and ends the actor.
+func (m *machine) finish(end messages.End, reason, text string) {
+	f := &messages.Finished{
+		TaskId: m.task(), Generation: m.start.GetGeneration(), End: end, Reason: reason, Text: text,
+		Usage: proto.CloneOf(m.usage),
+	}
+	for _, s := range m.steers {
+		if s.seen || end == messages.End_END_STOPPED {
+			f.Steered = append(f.Steered, s.input.GetId())
+		} else {
+			f.Unanswered = append(f.Unanswered, s.input.GetId())
+		}
+	}
+	m.phase, m.suspended, m.preempt = ended, false, nil
+	m.add(kit.State{Word: "ended", Summary: reason})
+	m.toScheduler(f)
+	m.add(kit.Stop{Who: m.self})
+}
+
+func (m *machine) summary() string {
+	s := "task " + m.task()
+	if m.round > 0 {
+		s += ", round " + strconv.Itoa(m.round)
+	}
+	return s
+}
