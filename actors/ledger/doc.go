@@ -1,0 +1,18 @@
+// Package ledger is the one writer of the store.
+//
+// Who it is: one actor at ledger. It gathers what comes while the disk is busy and has the engine execute all of it with
+// one sync.
+//
+// Messages in:
+//
+//	LedgerExecute -> LedgerDone, after the sync where one was wanted; a silent one is answered only when it failed
+//	LedgerPending -> PendingTasks or Error
+//	TaskQuery     -> TaskStatus or Error
+//	LedgerStats   -> LedgerFigures
+//
+// All of them take effect in the order in which they came, so that a read sees every write that its sender sent before.
+//
+// Phases: idle -> busy (one worker in the engine) -> idle. A restart loses what was not yet handed to the engine and the
+// answers under way; askers try again, and every operation may be given twice. Bounds: the mailbox, and maxGroup requests
+// for one visit of the engine.
+package ledger
