@@ -1,0 +1,135 @@
+package providers
+
+import (
+	"context"
+
+	"homeagent/messages"
+	"homeagent/providers/framing"
+)
+
+// Adapters finds adapters by name. Safe for concurrent use. The error wraps
+// ErrUnknownAdapter and lists the names, or says why the adapter is broken with
+// file and line (a *Failure of the kind adapter).
+type Adapters interface {
+	Adapter(name string) (Adapter, error)
+}
+
+// Adapter speaks one vendor's language. Safe for concurrent use.
+type Adapter interface {
+	// Info is constant for the adapter's life.
+	Info() Info
+	// Open starts one call. The exchange belongs to one goroutine.
+	Open(ctx context.Context, src *Source, req *Request) (Exchange, error)
+}
+
+// Info says what an adapter is.
+type Info struct {
+	Name, Version string
+	// BaseURL is the default base; empty means that a source must have one.
+	BaseURL string
+	// Framing of a stream.
+	Framing framing.Kind
+	// Local adapters answer without HTTP.
+	Local bool
+	// Streams tells that the adapter can ask for streams.
+	Streams bool
+	// Tools, Vision and Audio tell what it can carry.
+	Tools, Vision, Audio bool
+	// File it came from, for people; "embedded/…" for built-in ones.
+	File string
+}
+
+// Request is what an adapter turns into a vendor's request.
+type Request struct {
+	*messages.CompletionRequest
+	// Stream asks for a stream.
+	Stream bool
+	// Media gives the bytes of payload parts that the source takes, by payload id.
+	Media map[string][]byte
+}
+
+// Exchange is one call under way. All methods are called on one goroutine, in
+// the order Prepare, then Event for each event or Answer once, then End; Close
+// is called exactly once. Every error is a *Failure.
+type Exchange interface {
+	// Prepare gives the vendor's request.
+	Prepare(ctx context.Context) (*Prepared, error)
+	// Event handles one event of a stream.
+	Event(ctx context.Context, ev framing.Event) ([]Piece, error)
+	// Answer handles a whole JSON body of a 2xx response; for local adapters it
+	// is called with nil and gives the answer itself.
+	Answer(ctx context.Context, body []byte) ([]Piece, error)
+	// End is called after the last event of a stream that was not cut.
+	End(ctx context.Context) ([]Piece, error)
+	// Classify names the failure behind an HTTP error; nil leaves it to the
+	// status.
+	Classify(ctx context.Context, e HTTPError) (*Fault, error)
+	// Close gives the exchange's means back.
+	Close()
+}
+
+// Prepared is a vendor's request, without its base and without the key.
+type Prepared struct {
+	// Endpoint is appended to the base.
+	Endpoint string
+	// Headers may contain KeyPlace; such a header is left out when there is no key.
+	Headers map[string]string
+	// Body is JSON.
+	Body []byte
+	// Model as sent.
+	Model string
+}
+
+// KeyPlace stands for the key in an adapter's headers; the key itself never
+// enters a script.
+const KeyPlace = "{{api_key}}"
+
+// HTTPError is what is known of a refused request.
+type HTTPError struct {
+	Status int
+	// Body is the answer's beginning, at most 64 KiB.
+	Body []byte
+	// Headers are those of the answer, lower-case names.
+	Headers map[string]string
+}
+
+// Piece is what one event brought. Absent fields are empty.
+type Piece struct {
+	Text, Reasoning, Refusal string
+	Tools                    []ToolPiece
+	// Finish is set by the vendor's end mark.
+	Finish messages.Finish
+	// Usage overwrites what came before, field by field where not zero.
+	Usage *messages.Usage
+	// Replay replaces the replay material.
+	Replay []byte
+	// Model as the wire says it.
+	Model string
+	// Done tells that nothing follows; the stream is not read further.
+	Done bool
+	// Fault ends the call.
+	Fault *Fault
+}
+
+// ToolPiece is a piece of a tool call.
+type ToolPiece struct {
+	// Index on the wire, -1 when there is none.
+	Index int
+	// ID and Name may be empty in later pieces.
+	ID, Name string
+	// Args is appended; with Whole it is all of the arguments.
+	Args  string
+	Whole bool
+}
+
+// Fault is a failure as an adapter names it.
+type Fault struct {
+	// Kind; unspecified leaves it to the status.
+	Kind messages.ErrorKind
+	// Status that the error itself claims; 0 when none.
+	Status int
+	// Code and Message of the vendor.
+	Code, Message string
+	// RetryAfter in seconds; 0 when not said.
+	RetryAfter float64
+}

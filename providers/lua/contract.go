@@ -1,0 +1,114 @@
+package lua
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"homeagent/internal/luavm"
+	"homeagent/providers"
+	"homeagent/providers/framing"
+)
+
+// Contract is the version that adapters must name.
+const Contract = 1
+
+const (
+	fnHeaders  = "headers"
+	fnEndpoint = "endpoint"
+	fnRequest  = "transform_request"
+	fnResponse = "transform_response"
+	fnChunk    = "transform_stream_chunk"
+	fnClassify = "classify_error"
+	fnRespond  = "respond"
+)
+
+var fields = []string{
+	"contract", "name", "version", "base_url", fnEndpoint, "framing", "capabilities",
+	fnHeaders, fnRequest, fnResponse, fnChunk, fnClassify, fnRespond,
+}
+
+var capabilities = []string{"stream", "tools", "vision", "audio"}
+
+// inspect checks what a file returned against the contract.
+func inspect(t luavm.Value, key, file string) (*adapter, error) {
+	bad := func(format string, args ...any) (*adapter, error) {
+		return nil, fmt.Errorf("%s: %s", file, fmt.Sprintf(format, args...))
+	}
+	if t.Kind() != luavm.Table {
+		return bad("the file must return a table")
+	}
+	var unknown []string
+	t.Each(func(name string, _ luavm.Value) bool {
+		if !slices.Contains(fields, name) {
+			unknown = append(unknown, name)
+		}
+		return true
+	})
+	if len(unknown) > 0 {
+		return bad("unknown field %q; the contract knows %s", unknown[0], strings.Join(fields, ", "))
+	}
+	if v, ok := t.Get("contract").Int(); !ok || v != Contract {
+		return bad("contract must be %d", Contract)
+	}
+	if t.Get("name").Text() != key {
+		return bad("name must be %q, as the file is called", key)
+	}
+	if t.Get("version").Text() == "" {
+		return bad("version must be a text")
+	}
+	info := providers.Info{Name: key, Version: t.Get("version").Text(), BaseURL: t.Get("base_url").Text(), File: file}
+	if err := capable(t.Get("capabilities"), &info); err != nil {
+		return bad("%s", err)
+	}
+	for _, fn := range []string{fnHeaders, fnRequest, fnResponse, fnChunk, fnClassify, fnRespond} {
+		if k := t.Get(fn).Kind(); k != luavm.Nil && k != luavm.Func {
+			return bad("%s must be a function", fn)
+		}
+	}
+	has := func(fn string) bool { return t.Get(fn).Kind() == luavm.Func }
+	if info.Local = has(fnRespond); info.Local {
+		if has(fnRequest) || has(fnResponse) || has(fnChunk) {
+			return bad("an adapter has either respond or the transforms")
+		}
+		return &adapter{info: info}, nil
+	}
+	for _, fn := range []string{fnRequest, fnResponse} {
+		if !has(fn) {
+			return bad("%s is missing", fn)
+		}
+	}
+	if k := t.Get(fnEndpoint).Kind(); k != luavm.String && k != luavm.Func {
+		return bad("endpoint must be a text or a function")
+	}
+	kind, err := framing.Parse(t.Get("framing").Text())
+	if err != nil {
+		return bad("%s", err)
+	}
+	info.Framing = kind
+	if kind == framing.JSON {
+		info.Streams = false
+	}
+	if info.Streams && !has(fnChunk) {
+		return bad("%s is missing, but capabilities.stream is set", fnChunk)
+	}
+	return &adapter{info: info}, nil
+}
+
+func capable(t luavm.Value, info *providers.Info) error {
+	if t.Kind() != luavm.Table {
+		return fmt.Errorf("capabilities must be a table")
+	}
+	var err error
+	t.Each(func(name string, v luavm.Value) bool {
+		if !slices.Contains(capabilities, name) {
+			err = fmt.Errorf("unknown capability %q; there are %s", name, strings.Join(capabilities, ", "))
+		} else if v.Kind() != luavm.Bool {
+			err = fmt.Errorf("capabilities.%s must be true or false", name)
+		}
+		return err == nil
+	})
+	info.Streams, info.Tools = t.Get("stream").True(), t.Get("tools").True()
+	info.Vision, info.Audio = t.Get("vision").True(), t.Get("audio").True()
+	return err
+}

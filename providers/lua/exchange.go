@@ -1,0 +1,242 @@
+package lua
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"homeagent/internal/luavm"
+	"homeagent/messages"
+	"homeagent/providers"
+	"homeagent/providers/framing"
+)
+
+// adapter is one loaded file.
+type adapter struct {
+	info providers.Info
+	pool *luavm.Pool
+}
+
+// Info implements providers.Adapter.
+func (a *adapter) Info() providers.Info { return a.info }
+
+// Open implements providers.Adapter. The interpreter is the call's own until
+// Close, so that two streams can never mix.
+func (a *adapter) Open(ctx context.Context, src *providers.Source, req *providers.Request) (providers.Exchange, error) {
+	vm, err := a.pool.Get(ctx)
+	if err != nil {
+		return nil, failed(a.info.Name, err)
+	}
+	x := &exchange{a: a, vm: vm, src: src, req: req, state: vm.Object()}
+	x.source = x.sourceTable()
+	x.request = x.requestTable()
+	return x, nil
+}
+
+type exchange struct {
+	a       *adapter
+	vm      *luavm.State
+	src     *providers.Source
+	req     *providers.Request
+	request luavm.Value
+	source  luavm.Value
+	state   luavm.Value
+}
+
+// Close implements providers.Exchange.
+func (x *exchange) Close() { x.a.pool.Put(x.vm) }
+
+func (x *exchange) call(ctx context.Context, fn string, args ...luavm.Value) (luavm.Value, error) {
+	v, err := x.vm.Call(ctx, x.vm.Exports().Get(fn), args...)
+	if err != nil {
+		return v, failed(x.a.info.Name, err)
+	}
+	return v, nil
+}
+
+func (x *exchange) bad(fn, format string, args ...any) error {
+	return broken(x.a.info.Name, fmt.Errorf("%s: %s: %s", x.a.info.File, fn, fmt.Sprintf(format, args...)))
+}
+
+// Prepare implements providers.Exchange. For an adapter that answers by itself
+// the body is the request as it sees it.
+func (x *exchange) Prepare(ctx context.Context) (*providers.Prepared, error) {
+	if x.a.info.Local {
+		b, err := x.vm.Encode(x.request)
+		if err != nil {
+			return nil, x.bad(fnRespond, "%s", err)
+		}
+		return &providers.Prepared{Body: b, Model: x.src.Model}, nil
+	}
+	v, err := x.call(ctx, fnRequest, x.request, x.source)
+	if err != nil {
+		return nil, err
+	}
+	if v.Kind() != luavm.Table {
+		return nil, x.bad(fnRequest, "must return a table")
+	}
+	if err := x.extra(v); err != nil {
+		return nil, err
+	}
+	p := &providers.Prepared{Model: v.Get("model").Text()}
+	if p.Model == "" {
+		p.Model = x.src.Model
+	}
+	if p.Body, err = x.vm.Encode(v); err != nil {
+		return nil, x.bad(fnRequest, "%s", err)
+	}
+	if p.Endpoint, err = x.endpoint(ctx); err != nil {
+		return nil, err
+	}
+	p.Headers, err = x.headers(ctx)
+	return p, err
+}
+
+// extra sets the source's own fields in a body.
+func (x *exchange) extra(body luavm.Value) error {
+	if len(bytes.TrimSpace(x.src.Extra)) == 0 {
+		return nil
+	}
+	v, err := x.vm.Decode(x.src.Extra)
+	if err != nil {
+		return &providers.Failure{Kind: messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, Message: "extra_body of the source: " + err.Error()}
+	}
+	v.Each(func(name string, field luavm.Value) bool {
+		body.Set(name, field)
+		return true
+	})
+	return nil
+}
+
+func (x *exchange) endpoint(ctx context.Context) (string, error) {
+	v := x.vm.Exports().Get(fnEndpoint)
+	if v.Kind() == luavm.String {
+		return v.Text(), nil
+	}
+	v, err := x.call(ctx, fnEndpoint, x.request, x.source)
+	if err == nil && v.Kind() != luavm.String {
+		err = x.bad(fnEndpoint, "must return a text")
+	}
+	return v.Text(), err
+}
+
+func (x *exchange) headers(ctx context.Context) (map[string]string, error) {
+	if x.vm.Exports().Get(fnHeaders).Kind() == luavm.Nil {
+		return nil, nil
+	}
+	v, err := x.call(ctx, fnHeaders, x.source)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string)
+	v.Each(func(name string, val luavm.Value) bool {
+		if val.Kind() != luavm.String {
+			err = x.bad(fnHeaders, "%s must be a text", name)
+			return false
+		}
+		out[name] = val.Text()
+		return true
+	})
+	return out, err
+}
+
+// Event implements providers.Exchange.
+func (x *exchange) Event(ctx context.Context, ev framing.Event) ([]providers.Piece, error) {
+	t := x.vm.Object().Set("event", luavm.Str(ev.Name))
+	v, isJSON, err := x.payload(ev.Data)
+	if err != nil {
+		return nil, &providers.Failure{
+			Kind: messages.ErrorKind_ERROR_KIND_SERVER, Message: "the server sent an event that is no JSON: " + err.Error(),
+		}
+	}
+	if isJSON {
+		t.Set("json", v)
+	} else {
+		t.Set("data", luavm.Str(string(ev.Data)))
+	}
+	if ev.Partial {
+		t.Set("partial", luavm.Boolean(true))
+	}
+	out, err := x.call(ctx, fnChunk, t, x.state)
+	if err != nil {
+		return nil, err
+	}
+	return x.pieces(fnChunk, out)
+}
+
+// payload decodes what looks like JSON. "[DONE]" looks like it and is not.
+func (x *exchange) payload(data []byte) (luavm.Value, bool, error) {
+	trimmed := bytes.TrimSpace(data)
+	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
+		return luavm.Value{}, false, nil
+	}
+	v, err := x.vm.Decode(trimmed)
+	if err != nil && trimmed[0] == '[' {
+		return v, false, nil
+	}
+	return v, true, err
+}
+
+// Answer implements providers.Exchange.
+func (x *exchange) Answer(ctx context.Context, body []byte) ([]providers.Piece, error) {
+	if x.a.info.Local {
+		out, err := x.call(ctx, fnRespond, x.request, x.source)
+		if err != nil {
+			return nil, err
+		}
+		return x.pieces(fnRespond, out)
+	}
+	v, err := x.vm.Decode(body)
+	if err != nil {
+		return nil, &providers.Failure{
+			Kind: messages.ErrorKind_ERROR_KIND_SERVER, Message: "the server's answer is no JSON: " + err.Error(),
+		}
+	}
+	out, err := x.call(ctx, fnResponse, v, x.state)
+	if err != nil {
+		return nil, err
+	}
+	return x.pieces(fnResponse, out)
+}
+
+// End implements providers.Exchange.
+func (x *exchange) End(ctx context.Context) ([]providers.Piece, error) {
+	out, err := x.call(ctx, fnChunk, x.vm.Object().Set("event", luavm.Str("@end")), x.state)
+	if err != nil {
+		return nil, err
+	}
+	return x.pieces(fnChunk, out)
+}
+
+// Classify implements providers.Exchange.
+func (x *exchange) Classify(ctx context.Context, e providers.HTTPError) (*providers.Fault, error) {
+	if x.vm.Exports().Get(fnClassify).Kind() == luavm.Nil {
+		return nil, nil
+	}
+	t := x.vm.Object().Set("status", luavm.Num(float64(e.Status))).Set("text", luavm.Str(string(e.Body)))
+	if json.Valid(e.Body) {
+		if v, err := x.vm.Decode(e.Body); err == nil {
+			t.Set("json", v)
+		}
+	}
+	h := x.vm.Object()
+	names := make([]string, 0, len(e.Headers))
+	for name := range e.Headers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		h.Set(name, luavm.Str(e.Headers[name]))
+	}
+	v, err := x.call(ctx, fnClassify, t.Set("headers", h))
+	if err != nil || v.Missing() {
+		return nil, err
+	}
+	f, err := fault(v)
+	if err != nil {
+		return nil, x.bad(fnClassify, "%s", err)
+	}
+	return f, nil
+}

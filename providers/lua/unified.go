@@ -1,0 +1,163 @@
+package lua
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"homeagent/internal/luavm"
+	"homeagent/messages"
+)
+
+var roles = map[messages.Role]string{
+	messages.Role_ROLE_SYSTEM:    "system",
+	messages.Role_ROLE_USER:      "user",
+	messages.Role_ROLE_ASSISTANT: "assistant",
+	messages.Role_ROLE_TOOL:      "tool",
+}
+
+func (x *exchange) sourceTable() luavm.Value {
+	base := x.src.BaseURL
+	if base == "" {
+		base = x.a.info.BaseURL
+	}
+	return x.vm.Object().
+		Set("name", luavm.Str(x.src.Name)).
+		Set("model", luavm.Str(x.src.Model)).
+		Set("base_url", luavm.Str(base)).
+		Set("thinking", luavm.Boolean(x.src.Thinking)).
+		Set("vision", luavm.Boolean(x.src.Vision)).
+		Set("audio", luavm.Boolean(x.src.Audio)).
+		Set("has_key", luavm.Boolean(x.src.APIKey != nil && x.src.APIKey().IsSet()))
+}
+
+func (x *exchange) requestTable() luavm.Value {
+	req := x.vm.Object()
+	list := x.vm.Array()
+	for _, m := range x.req.GetMessages() {
+		list.Append(x.message(m))
+	}
+	req.Set("messages", list)
+	tools := x.vm.Array()
+	if x.a.info.Tools {
+		for _, d := range x.req.GetTools() {
+			tools.Append(x.tool(d))
+		}
+	}
+	req.Set("tools", tools)
+	if n := firstPositive(int(x.req.GetMaxTokens()), x.src.MaxTokens); n > 0 {
+		req.Set("max_tokens", luavm.Num(float64(n)))
+	}
+	if t := x.req.Temperature; t != nil {
+		req.Set("temperature", luavm.Num(*t))
+	} else if t := x.src.Temperature; t != nil {
+		req.Set("temperature", luavm.Num(*t))
+	}
+	req.Set("stream", luavm.Boolean(x.req.Stream))
+	if x.a.info.Local {
+		x.recall(req)
+	}
+	return req
+}
+
+func firstPositive(ns ...int) int {
+	for _, n := range ns {
+		if n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// recall adds what only an adapter that answers by itself can use.
+func (x *exchange) recall(req luavm.Value) {
+	list := x.vm.Array()
+	for _, r := range x.req.GetRecalled() {
+		list.Append(x.vm.Object().
+			Set("id", luavm.Str(r.GetId())).
+			Set("text", luavm.Str(r.GetText())).
+			Set("at", luavm.Num(float64(r.GetAtUs()/1_000_000))).
+			Set("via", luavm.Str(r.GetVia())).
+			Set("score", luavm.Num(r.GetScore())).
+			Set("speaker", luavm.Str(r.GetSpeaker())).
+			Set("conversation", luavm.Str(r.GetConversation())))
+	}
+	req.Set("recalled", list).
+		Set("memory_none", luavm.Boolean(x.req.GetMemoryNone())).
+		Set("question", luavm.Str(x.req.GetQuestion()))
+}
+
+func (x *exchange) tool(d *messages.ToolDef) luavm.Value {
+	schema := d.GetParametersJson()
+	if len(schema) == 0 || luavm.Valid(schema) != nil {
+		// A tool without arguments; vendors refuse a missing schema.
+		schema = []byte(`{"type":"object","properties":{}}`)
+	}
+	return x.vm.Object().
+		Set("name", luavm.Str(d.GetName())).
+		Set("description", luavm.Str(d.GetDescription())).
+		Set("parameters", x.vm.Raw(schema))
+}
+
+func (x *exchange) message(m *messages.ChatMessage) luavm.Value {
+	out := x.vm.Object().Set("role", luavm.Str(roles[m.GetRole()]))
+	parts := x.vm.Array()
+	var text []string
+	for _, p := range m.GetParts() {
+		v, plain := x.part(p)
+		parts.Append(v)
+		if plain != "" {
+			text = append(text, plain)
+		}
+	}
+	out.Set("text", luavm.Str(strings.Join(text, "\n"))).Set("parts", parts)
+	calls := x.vm.Array()
+	for _, c := range m.GetCalls() {
+		args := string(c.GetArgumentsJson())
+		if luavm.Valid(c.GetArgumentsJson()) != nil {
+			// The model's own broken arguments: servers refuse them in the
+			// history, and the result says what was wrong.
+			args = "{}"
+		}
+		calls.Append(x.vm.Object().
+			Set("id", luavm.Str(c.GetVendorId())).
+			Set("name", luavm.Str(c.GetName())).
+			Set("arguments", luavm.Str(args)))
+	}
+	out.Set("calls", calls)
+	optional := func(name, value string) {
+		if value != "" {
+			out.Set(name, luavm.Str(value))
+		}
+	}
+	optional("call_id", m.GetVendorCallId())
+	optional("name", m.GetToolName())
+	optional("reasoning", m.GetReasoning())
+	optional("replay", string(m.GetReplay()))
+	if m.GetFailed() {
+		out.Set("failed", luavm.Boolean(true))
+	}
+	return out
+}
+
+// part gives a part and its plain text. Media that the source does not take is
+// named in words: a model that is not told would answer as if nothing was sent.
+func (x *exchange) part(p *messages.Part) (luavm.Value, string) {
+	ref := p.GetPayload()
+	if ref == nil {
+		return x.vm.Object().Set("type", luavm.Str("text")).Set("text", luavm.Str(p.GetText())), p.GetText()
+	}
+	if data := x.req.Media[ref.GetId()]; data != nil {
+		kind, _, _ := strings.Cut(ref.GetMediaType(), "/")
+		return x.vm.Object().
+			Set("type", luavm.Str(kind)).
+			Set("media_type", luavm.Str(ref.GetMediaType())).
+			Set("data", luavm.Str(base64.StdEncoding.EncodeToString(data))), ""
+	}
+	media := ref.GetMediaType()
+	if media == "" {
+		media = "text/plain"
+	}
+	note := fmt.Sprintf("[attachment %s, %s, %d bytes; its content is not shown to this model]", ref.GetId(), media, ref.GetSize())
+	return x.vm.Object().Set("type", luavm.Str("text")).Set("text", luavm.Str(note)), note
+}

@@ -1,0 +1,110 @@
+package providers
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// Dial opens a connection, as net.Dialer.DialContext does.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func newHTTP(dial Dial) *http.Client {
+	t := &http.Transport{
+		ForceAttemptHTTP2:   true,
+		MaxIdleConns:        32,
+		MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: time.Minute, // the source's own limit is shorter
+		ReadBufferSize:      32 << 10,
+		// Headers are bounded too: a hostile server may not fill memory with them.
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+	if dial != nil {
+		t.DialContext = dial
+	} else {
+		t.Proxy = http.ProxyFromEnvironment
+		t.DialContext = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
+	return &http.Client{Transport: t, CheckRedirect: sameOrigin}
+}
+
+const maxRedirects = 3
+
+// sameOrigin follows a redirect only where the request stays what it was and
+// goes where it was meant to go: a prompt is no less private than a key.
+func sameOrigin(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > maxRedirects || req.Method != first.Method ||
+		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// watch guards the phases of one call with one timer: connecting, the wait for
+// the first byte, and each silence after it. A late phase cancels the call's
+// context with its cause.
+type watch struct {
+	mu      sync.Mutex
+	timer   *time.Timer
+	why     error
+	first   time.Duration
+	idle    time.Duration
+	stopped bool
+	bytes   int64
+}
+
+func newWatch(cancel context.CancelCauseFunc, s *Source) *watch {
+	w := &watch{why: errConnectLate, first: s.FirstByte, idle: s.Idle}
+	w.timer = time.AfterFunc(s.Connect, func() {
+		w.mu.Lock()
+		why, stopped := w.why, w.stopped
+		w.mu.Unlock()
+		if !stopped {
+			cancel(why)
+		}
+	})
+	return w
+}
+
+func (w *watch) phase(why error, d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.stopped {
+		w.why = why
+		w.timer.Reset(d)
+	}
+}
+
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	w.timer.Stop()
+}
+
+// trace ends the connecting phase when a connection is there.
+func (w *watch) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { w.phase(errFirstByteLate, w.first) }}
+}
+
+// body counts the bytes of a response and resets the timer with each read that
+// brought any.
+type body struct {
+	io.ReadCloser
+	w *watch
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.w.bytes += int64(n)
+		b.w.phase(errIdle, b.w.idle)
+	}
+	return n, err
+}
