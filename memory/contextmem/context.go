@@ -1,23 +1,17 @@
 package contextmem
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
+	"homeagent/memory/block"
+	"homeagent/memory/ledger"
 	"homeagent/memory/store"
 	"homeagent/messages"
-)
-
-const (
-	recordVersion = 1
-
-	subEvents        = 'e'
-	subConversations = 'c'
-	subNumber        = 'n'
 )
 
 // Indexer makes events findable in the transaction that stores them.
@@ -27,94 +21,56 @@ type Indexer interface {
 	IndexEvents(txn store.Txn, events []*messages.EventRecord) error
 }
 
-// Context reads and writes the events of a node.
+// Context reads the events of a node, and keeps their order by conversation.
 type Context struct {
-	db    *store.DB
-	index Indexer
+	db   *store.DB
+	next Indexer
 }
 
-// New returns the context over db. index may be nil: then nothing is indexed.
-func New(db *store.DB, index Indexer) *Context {
-	return &Context{db: db, index: index}
+// New returns the context over db. next gets the events after this package has
+// indexed them; nil means none.
+func New(db *store.DB, next Indexer) *Context {
+	return &Context{db: db, next: next}
 }
 
-func agentPrefix(sub byte, agent string) []byte {
-	k := append([]byte{byte(store.Event), sub}, agent...)
-	return append(k, 0)
-}
+var (
+	listPrefix = []byte{byte(store.Event), 0, 'c'}
+	numberKey  = []byte{byte(store.Event), 0, 'n'}
+)
 
-func eventKey(agent, id string) []byte { return append(agentPrefix(subEvents, agent), id...) }
+func agentPrefix(agent string) []byte {
+	return append(append(bytes.Clone(listPrefix), agent...), 0)
+}
 
 func conversationPrefix(agent, conversation string) []byte {
-	k := append(agentPrefix(subConversations, agent), conversation...)
-	return append(k, 0)
+	return append(append(agentPrefix(agent), conversation...), 0)
 }
 
-func conversationKey(agent, conversation, id string) []byte {
-	return append(conversationPrefix(agent, conversation), id...)
-}
-
-var numberKey = []byte{byte(store.Event), subNumber}
-
-// Append stores events, in order, as part of txn, and indexes them. Events that
-// are stored already are left as they are. The context keeps nothing of the
-// events it is given.
-func (c *Context) Append(txn store.Txn, events ...*messages.Event) error {
-	records, err := c.put(txn, events)
-	if err != nil || len(records) == 0 || c.index == nil {
+// IndexEvents notes the conversation of new events. It implements the ledger's
+// Indexer.
+func (c *Context) IndexEvents(txn store.Txn, events []*messages.EventRecord) error {
+	last, err := lastNumber(txn)
+	if err != nil {
 		return err
 	}
-	return c.index.IndexEvents(txn, records)
-}
-
-func (c *Context) put(txn store.Txn, events []*messages.Event) ([]*messages.EventRecord, error) {
-	number, err := lastNumber(txn)
-	if err != nil {
-		return nil, err
+	for _, r := range events {
+		e := r.GetEvent()
+		if e.GetEventId() == "" || e.GetAgent() == "" || strings.ContainsRune(e.GetEventId()+e.GetAgent()+e.GetConversation(), 0) {
+			return fmt.Errorf("%w: %q of agent %q", ErrInvalid, e.GetEventId(), e.GetAgent())
+		}
+		key := append(conversationPrefix(e.GetAgent(), e.GetConversation()), e.GetEventId()...)
+		if err := txn.Put(key, nil); err != nil {
+			return err
+		}
+		last = max(last, r.GetNumber())
 	}
-	var records []*messages.EventRecord
-	for _, e := range events {
-		if err := validate(e); err != nil {
-			return nil, err
-		}
-		key := eventKey(e.GetAgent(), e.GetEventId())
-		if known, err := txn.Has(key); err != nil {
-			return nil, err
-		} else if known {
-			continue
-		}
-		number++
-		r := &messages.EventRecord{Event: e, Number: number}
-		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
-		if err != nil {
-			return nil, fmt.Errorf("encode event %s: %w", e.GetEventId(), err)
-		}
-		if err := txn.Put(key, store.Seal(recordVersion, key, value)); err != nil {
-			return nil, err
-		}
-		if err := txn.Put(conversationKey(e.GetAgent(), e.GetConversation(), e.GetEventId()), nil); err != nil {
-			return nil, err
-		}
-		records = append(records, r)
+	if err := txn.Put(bytes.Clone(numberKey), binary.BigEndian.AppendUint64(nil, last)); err != nil {
+		return err
 	}
-	if len(records) == 0 {
-		return nil, nil
+	if c.next == nil {
+		return nil
 	}
-	return records, txn.Put(numberKey, binary.BigEndian.AppendUint64(nil, number))
-}
-
-func validate(e *messages.Event) error {
-	switch {
-	case e.GetEventId() == "":
-		return fmt.Errorf("%w: no id", ErrInvalid)
-	case e.GetAgent() == "":
-		return fmt.Errorf("%w: no agent", ErrInvalid)
-	case e.GetKind() == messages.EventKind_EVENT_KIND_UNSPECIFIED:
-		return fmt.Errorf("%w: no kind", ErrInvalid)
-	case strings.ContainsRune(e.GetEventId()+e.GetAgent()+e.GetConversation(), 0):
-		return fmt.Errorf("%w: a zero byte in a name", ErrInvalid)
-	}
-	return nil
+	return c.next.IndexEvents(txn, events)
 }
 
 func lastNumber(txn store.Txn) (uint64, error) {
@@ -151,7 +107,7 @@ func (c *Context) Event(agent, id string) (r *messages.EventRecord, err error) {
 
 // Get is Event inside a transaction.
 func Get(txn store.Txn, agent, id string) (*messages.EventRecord, error) {
-	key := eventKey(agent, id)
+	key := ledger.EventKey(agent, id)
 	b, err := txn.Get(key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s of %s", ErrNotFound, id, agent)
@@ -159,20 +115,24 @@ func Get(txn store.Txn, agent, id string) (*messages.EventRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(key, b)
+	return decode(txn, key, b)
 }
 
-func decode(key, b []byte) (*messages.EventRecord, error) {
-	version, payload, err := store.Unseal(key, b)
+func decode(txn store.Txn, key, record []byte) (*messages.EventRecord, error) {
+	r, err := ledger.DecodeEvent(key, record)
 	if err != nil {
 		return nil, err
 	}
-	if version != recordVersion {
-		return nil, fmt.Errorf("%w: version %d", ErrCorrupt, version)
-	}
-	r := &messages.EventRecord{}
-	if err := proto.Unmarshal(payload, r); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	for _, b := range r.GetEvent().GetBlocks() {
+		ref := b.GetContent().GetPayload()
+		if ref.GetMediaType() != block.TextType {
+			continue
+		}
+		_, data, err := block.Payload(txn, ref.GetId())
+		if err != nil {
+			return nil, fmt.Errorf("text of block %s: %w", b.GetBlockId(), err)
+		}
+		b.Content = &messages.Part{Content: &messages.Part_Text{Text: string(data)}}
 	}
 	return r, nil
 }
@@ -201,7 +161,7 @@ func (c *Context) Last(w Window) (out []*messages.EventRecord, err error) {
 	}
 	err = c.db.View(func(txn store.Txn) error {
 		tokens := 0
-		return c.backwards(txn, w, func(r *messages.EventRecord) bool {
+		return backwards(txn, w, func(r *messages.EventRecord) bool {
 			tokens += EstimateEvent(r.GetEvent())
 			if w.Tokens > 0 && tokens > w.Tokens && len(out) > 0 {
 				return false
@@ -213,32 +173,29 @@ func (c *Context) Last(w Window) (out []*messages.EventRecord, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
+	slices.Reverse(out)
 	return out, nil
 }
 
 // backwards walks a window from its end until fn returns false.
-func (c *Context) backwards(txn store.Txn, w Window, fn func(*messages.EventRecord) bool) error {
-	prefix := agentPrefix(subEvents, w.Agent)
+func backwards(txn store.Txn, w Window, fn func(*messages.EventRecord) bool) error {
+	prefix := ledger.EventPrefix(w.Agent)
 	if w.Conversation != "" {
-		prefix = conversationPrefix(w.Agent, w.Conversation)
+		prefix = conversationPrefix(w.Agent, w.Conversation)[1:]
 	}
-	rng := store.Range{Space: store.Event, Prefix: prefix[1:], Reverse: true}
+	rng := store.Range{Space: store.Event, Prefix: prefix, Reverse: true}
 	if w.Before != "" {
-		rng.To = append(append([]byte(nil), prefix[1:]...), w.Before...)
+		rng.To = append(bytes.Clone(prefix), w.Before...)
 	}
 	if w.After != "" {
 		// The first key behind After itself.
-		rng.From = append(append(append([]byte(nil), prefix[1:]...), w.After...), 0)
+		rng.From = append(append(bytes.Clone(prefix), w.After...), 0)
 	}
 	for item, err := range txn.Scan(rng) {
 		if err != nil {
 			return err
 		}
-		id := string(item.FullKey()[len(prefix):])
-		r, err := Get(txn, w.Agent, id)
+		r, err := Get(txn, w.Agent, string(item.Key()[len(prefix):]))
 		if err != nil {
 			return err
 		}
@@ -251,7 +208,7 @@ func (c *Context) backwards(txn store.Txn, w Window, fn func(*messages.EventReco
 
 // Conversations returns the names of an agent's conversations, sorted.
 func (c *Context) Conversations(agent string) (out []string, err error) {
-	prefix := agentPrefix(subConversations, agent)
+	prefix := agentPrefix(agent)
 	err = c.db.View(func(txn store.Txn) error {
 		for from := prefix[1:]; ; {
 			next := ""

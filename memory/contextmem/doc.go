@@ -1,25 +1,24 @@
-// Package contextmem keeps the context: what was said, in order, byte for byte.
+// Package contextmem reads the context: what was said, in order, byte for byte.
 // Nothing here summarises or replaces; other tiers only point to these events.
 //
 // # Layout
 //
-// Keys in the space 'e'; <agent> and <conversation> end with a zero byte.
+// The ledger stores the events themselves (e <agent> 00 <event id>). This package
+// keeps beside them, under a zero byte that no agent begins with:
 //
-//	e<agent><event id>                  EventRecord, sealed
-//	c<agent><conversation><event id>    the same events by conversation; no value
-//	n                                   number of the last event of the node
+//	e 00 c <agent> 00 <conversation> 00 <event id>   events by conversation; no value
+//	e 00 n                                           number of the last event
 //
-// Event ids are time-sortable, so that both orders are orders of time. The number
-// of an event is dense over all agents of the node and names it in the lexical
-// index.
+// Event ids are time-sortable, so both orders are orders of time by task.
 //
 // # Writing
 //
-// Append joins the ledger's transaction: the event, its place in the
-// conversation and its postings are there together or not at all. The same event
-// id again changes nothing. One goroutine writes.
+// Context is an indexer of the ledger: what it writes, and what the indexer
+// behind it writes, is in the transaction that appends the events. One goroutine
+// writes.
 //
 // # Reading
 //
-// Readers are safe for concurrent use and see committed events only.
+// Readers are safe for concurrent use and see committed events only. A long text
+// that stands in a payload is put back into its block.
 package contextmem

@@ -27,6 +27,6 @@
 //
 // # Bounds
 //
-// A text is indexed up to MaxTermBytes of postings; what is longer is found by
-// its beginning. Writing is for the ledger's goroutine; reading is safe for all.
+// One call indexes up to MaxTermBytes of postings (about 10,000 English or 2,500
+// Chinese characters); what is longer is found by its beginning. Writing is for the ledger's goroutine; reading is safe for all.
 package lexical

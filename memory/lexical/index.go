@@ -10,9 +10,9 @@ import (
 	"homeagent/messages"
 )
 
-// MaxTermBytes bounds the postings of one text, keys and overhead included; a
-// transaction of the store takes twice that. A text of 10,000 English or 2,500
-// Chinese characters stays below it.
+// MaxTermBytes bounds the postings written by one call of IndexEvents, keys and
+// overhead included, so that a transaction of the store (1 MiB) has room for the
+// texts themselves: an index that is too big must never refuse an answer.
 const MaxTermBytes = 384 << 10
 
 // sessionGap is the silence that begins a new session of a conversation.
@@ -63,15 +63,16 @@ func EventText(e *messages.Event) string {
 // already, by its number, is left alone. Events of kinds that are not searched
 // (tool calls) and texts that were recalled are skipped.
 func (x *Index) IndexEvents(txn store.Txn, events []*messages.EventRecord) error {
+	left := MaxTermBytes
 	for _, r := range events {
-		if err := x.indexEvent(txn, r); err != nil {
+		if err := x.indexEvent(txn, r, &left); err != nil {
 			return fmt.Errorf("index event %s: %w", r.GetEvent().GetEventId(), err)
 		}
 	}
 	return nil
 }
 
-func (x *Index) indexEvent(txn store.Txn, r *messages.EventRecord) error {
+func (x *Index) indexEvent(txn store.Txn, r *messages.EventRecord, left *int) error {
 	e, number := r.GetEvent(), r.GetNumber()
 	if number == 0 || e.GetEventId() == "" || e.GetAgent() == "" || strings.ContainsRune(e.GetAgent(), 0) {
 		return ErrInvalid
@@ -89,7 +90,7 @@ func (x *Index) indexEvent(txn store.Txn, r *messages.EventRecord) error {
 	if err := x.link(txn, e, number); err != nil {
 		return err
 	}
-	return x.post(txn, e, number, body)
+	return x.post(txn, e, number, body, left)
 }
 
 // link writes the text record and ties it to the one before it in its
@@ -130,7 +131,7 @@ func (x *Index) link(txn store.Txn, e *messages.Event, number uint64) error {
 }
 
 // post writes the postings of one text.
-func (x *Index) post(txn store.Txn, e *messages.Event, number uint64, body string) error {
+func (x *Index) post(txn store.Txn, e *messages.Event, number uint64, body string, left *int) error {
 	terms := Terms(body)
 	length := len(terms)
 	if name := e.GetPrincipal().GetName(); name != "" {
@@ -148,7 +149,7 @@ func (x *Index) post(txn store.Txn, e *messages.Event, number uint64, body strin
 			return err
 		}
 	}
-	p := poster{txn: txn, agent: e.GetAgent(), number: number, length: uint64(length), left: MaxTermBytes}
+	p := poster{txn: txn, agent: e.GetAgent(), number: number, length: uint64(length), left: left}
 	if err := p.post(subTerms, terms); err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ type poster struct {
 	agent  string
 	number uint64
 	length uint64
-	left   int    // bytes
+	left   *int   // bytes
 	fresh  uint64 // terms that were not in the index
 }
 
@@ -202,7 +203,7 @@ func (p *poster) post(field byte, terms []string) error {
 			return err
 		}
 		cost := 2*(len(key)+40) + len(old)
-		if p.left -= cost; p.left < 0 {
+		if *p.left -= cost; *p.left < 0 {
 			return nil
 		}
 		value := appendPosting(append(make([]byte, 0, len(old)+6), old...), posting{

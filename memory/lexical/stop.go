@@ -11,7 +11,7 @@ both but by came can can't cannot come could couldn't did didn't do does doesn't
 else ever every everyone everything few for from further get gets getting give given go goes going gone gonna got had
 hadn't has hasn't have haven't having he he'd he'll he's her here here's hers herself hey hi hello him himself his how
 how's however i i'd i'll i'm i've if in indeed into is isn't it it'll it's its itself just kind let let's like lot make
-many may maybe me might mine more most much must my myself need never no nobody none nor not nothing now of off often oh
+many maybe me might mine more most much must my myself need never no nobody none nor not nothing now of off often oh
 ok okay on once one only onto or other others our ours ourselves out over own perhaps please put quite rather really s
 said same say says see seem seems shall she she'd she'll she's should shouldn't since so some somebody someone something
 still such sure t tell than thank thanks that that's the their theirs them themselves then there there's these they
@@ -25,7 +25,7 @@ yeah yes yet you you'd you'll you're you've your yours yourself yourselves
 // but they count as evidence only beside a word of content.
 var questionNoise = set(`
 ask asked mention mentioned remember recall remind know knew talk talked talking speak spoke discuss discussed say saying
-anything earlier previously last time ago
+anything earlier previously last time ago may
 `)
 
 // hanHard holds Han characters that are grammar in nearly every place: a pair

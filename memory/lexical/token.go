@@ -111,8 +111,24 @@ func wordTerms(out []string, run string) []string {
 	}
 	for _, p := range parts {
 		out = appendWord(out, p)
+		if n := ordinal(p); n != "" {
+			out = append(out, n)
+		}
 	}
 	return out
+}
+
+// ordinal returns the number of "3rd", "4th"; empty for anything else.
+func ordinal(w string) string {
+	n := strings.TrimLeft(w, "0123456789")
+	if len(n) == len(w) {
+		return ""
+	}
+	switch n {
+	case "st", "nd", "rd", "th":
+		return cut(strings.TrimSuffix(w, n))
+	}
+	return ""
 }
 
 func appendWord(out []string, w string) []string {

@@ -12,7 +12,7 @@ func TestTerms(t *testing.T) {
 		text string
 		want string
 	}{
-		{"My sister's birthday is on May 3rd", "sister birthdai 3rd"},
+		{"My sister's birthday is on May 3rd", "sister birthdai mai 3rd 3"},
 		{"Parties, running and CAFÉS", "parti run cafés"},
 		{"ＡＢＣ１２３ full width", "abc123 full width"},
 		{"host 192.168.1.10 port 8080", "host 192.168.1.10 192 168 1 10 port 8080"},
