@@ -1,0 +1,22 @@
+// Package recall answers "what is known that bears on this text" from all of
+// memory: past events by their words, facts by the entities named.
+//
+// It is a function of what is stored: no model, no state, no clock. Given the
+// same store and the same question it returns the same items in the same order.
+//
+// # Rules
+//
+//  1. An item is a stored text or fact with its id, date, speaker, way and score.
+//     Texts are the stored bytes; only a long one is cut to passages, marked.
+//  2. Words that ask and grammar are no evidence. When nothing but them matches,
+//     the answer is none: memory was searched and holds nothing. A text that asks
+//     for nothing that could be searched is neither items nor none.
+//  3. Every word of the question that is known has a place: of each evidence term
+//     the best text that holds it is among the items if the limit allows.
+//  4. Facts are those that hold now; ended ones are not returned.
+//  5. The same text counts once. A question that was asked before and an answer
+//     that quotes what is already among the items stand back.
+//  6. Of equal items the later one comes first.
+//
+// Safe for concurrent use.
+package recall

@@ -1,0 +1,323 @@
+package recall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"homeagent/memory/contextmem"
+	"homeagent/memory/graphmem"
+	"homeagent/memory/lexical"
+	"homeagent/memory/store"
+	"homeagent/messages"
+)
+
+const (
+	// DefaultLimit is how many items are returned when the question does not say.
+	DefaultLimit = 10
+	// MaxLimit is the most items returned.
+	MaxLimit = 200
+	// mainAgent is whose memory every resident sees beside its own.
+	mainAgent = "main"
+	// pool is how many hits are looked at for each agent.
+	pool = 200
+)
+
+// Engine recalls. Make it with New.
+type Engine struct {
+	db    *store.DB
+	index *lexical.Index
+	graph *graphmem.Graph
+}
+
+// New returns an engine over the parts of memory. graph may be nil: then only
+// events are searched.
+func New(db *store.DB, index *lexical.Index, graph *graphmem.Graph) *Engine {
+	return &Engine{db: db, index: index, graph: graph}
+}
+
+// Question is what is to be recalled.
+type Question struct {
+	// Text to recall for: a question, a message, or keywords.
+	Text string
+	// Agent that asks; empty means "main".
+	Agent string
+	// Limit is the most items; zero means DefaultLimit.
+	Limit int
+	// Exclude names events that are known to the asker already.
+	Exclude []string
+	// Now is the time for which facts must hold; required.
+	Now time.Time
+}
+
+// Answer is what was recalled.
+type Answer struct {
+	// Items, best first; the receiver owns them.
+	Items []*messages.RecalledItem
+	// None is true when memory was searched and holds nothing on the text; false
+	// without items means that the text gave nothing to search for.
+	None bool
+}
+
+// candidate is an item on its way, with what the rules need to know of it.
+type candidate struct {
+	item    *messages.RecalledItem
+	kind    messages.EventKind
+	matched []string
+	asks    bool
+}
+
+// Recall answers a question. ctx bounds it; what was found until it ends is not
+// returned. Errors are those of the store.
+func (e *Engine) Recall(ctx context.Context, q Question) (Answer, error) {
+	if q.Limit <= 0 {
+		q.Limit = DefaultLimit
+	}
+	q.Limit = min(q.Limit, MaxLimit)
+	if q.Agent == "" {
+		q.Agent = mainAgent
+	}
+	query := lexical.ParseQuery(q.Text)
+	events, err := e.events(ctx, q, query)
+	if err != nil {
+		return Answer{}, fmt.Errorf("recall events: %w", err)
+	}
+	facts, searched, err := e.facts(ctx, q, query)
+	if err != nil {
+		return Answer{}, fmt.Errorf("recall facts: %w", err)
+	}
+	items := choose(events, facts, query, q.Limit)
+	return Answer{Items: items, None: len(items) == 0 && (searched || !query.Empty())}, nil
+}
+
+// agents lists whose memory q.Agent sees.
+func agents(agent string) []string {
+	if agent == mainAgent {
+		return []string{mainAgent}
+	}
+	return []string{agent, mainAgent}
+}
+
+// events finds texts by their words, scores scaled to 0..1.
+func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([]candidate, error) {
+	if query.Empty() {
+		return nil, nil
+	}
+	skip := make(map[string]bool, len(q.Exclude))
+	for _, id := range q.Exclude {
+		skip[id] = true
+	}
+	asked := plain(q.Text)
+	var out []candidate
+	err := e.db.View(func(txn store.Txn) error {
+		for _, agent := range agents(q.Agent) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			hits, err := e.index.Search(txn, query, lexical.Search{
+				Agent: agent, Limit: max(pool, q.Limit), Now: q.Now,
+				Skip: func(id string) bool { return skip[id] },
+			})
+			if err != nil {
+				return err
+			}
+			for _, i := range wanted(hits, q.Limit) {
+				c, err := e.load(txn, agent, &hits[i])
+				if errors.Is(err, contextmem.ErrNotFound) {
+					continue // forgotten since it was indexed
+				}
+				if err != nil {
+					return err
+				}
+				if plain(c.item.GetText()) != asked {
+					out = append(out, c)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return settle(out), nil
+}
+
+// wanted picks the hits worth loading: the best few times limit, and of each
+// evidence term the best that holds it.
+func wanted(hits []lexical.Hit, limit int) []int {
+	n := min(len(hits), 2*limit+10)
+	out := make([]int, 0, n+4)
+	have := map[string]bool{}
+	for i := range n {
+		out = append(out, i)
+		for _, t := range hits[i].Matched {
+			have[t] = true
+		}
+	}
+	for i := n; i < len(hits); i++ {
+		fresh := false
+		for _, t := range hits[i].Matched {
+			fresh = fresh || !have[t]
+			have[t] = true
+		}
+		if fresh {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// load makes a candidate of a hit.
+func (e *Engine) load(txn store.Txn, agent string, h *lexical.Hit) (candidate, error) {
+	r, err := contextmem.Get(txn, agent, h.Event)
+	if err != nil {
+		return candidate{}, err
+	}
+	ev := r.GetEvent()
+	text := lexical.EventText(ev)
+	return candidate{
+		item: &messages.RecalledItem{
+			Id: h.Event, Text: passage(text, h.Matched), AtUs: h.AtUs, Via: "lexical", Score: h.Score,
+			Speaker: speaker(ev), Conversation: h.Conversation,
+		},
+		kind: h.Kind, matched: h.Matched, asks: ev.GetKind() == messages.EventKind_EVENT_KIND_INPUT && asks(text),
+	}, nil
+}
+
+func speaker(e *messages.Event) string {
+	switch e.GetKind() {
+	case messages.EventKind_EVENT_KIND_RESPONSE:
+		return "agent"
+	case messages.EventKind_EVENT_KIND_INPUT:
+		p := e.GetPrincipal()
+		if p.GetName() != "" && p.GetKind() != messages.PrincipalKind_PRINCIPAL_KIND_OWNER {
+			return p.GetName()
+		}
+		return "user"
+	case messages.EventKind_EVENT_KIND_NOTE:
+		return "node"
+	case messages.EventKind_EVENT_KIND_TOOL:
+		return "tool"
+	case messages.EventKind_EVENT_KIND_UNSPECIFIED:
+	}
+	return "unknown"
+}
+
+// What stands back is scaled by these.
+const (
+	askedBefore = 0.5 // a question of the person's: it asks, it does not tell
+	quotes      = 0.3 // an answer that holds another candidate's text
+)
+
+// settle lets repeats stand back, scales scores to 0..1 and sorts.
+func settle(list []candidate) []candidate {
+	seen := map[string]int{}
+	out := list[:0]
+	for _, c := range list {
+		key := plain(c.item.GetText())
+		if i, ok := seen[key]; ok {
+			// The later of two equal texts stays, with the better score.
+			score := max(out[i].item.GetScore(), c.item.GetScore())
+			if c.item.GetAtUs() > out[i].item.GetAtUs() {
+				out[i] = c
+			}
+			out[i].item.Score = score
+			continue
+		}
+		seen[key] = len(out)
+		out = append(out, c)
+	}
+	top := 0.0
+	for i := range out {
+		c := &out[i]
+		switch {
+		case c.asks:
+			c.item.Score *= askedBefore
+		case c.kind == messages.EventKind_EVENT_KIND_RESPONSE && quotesOther(out, i):
+			c.item.Score *= quotes
+		}
+		top = max(top, c.item.GetScore())
+	}
+	for i := range out {
+		out[i].item.Score /= max(top, 1e-9)
+	}
+	slices.SortStableFunc(out, byScore)
+	return out
+}
+
+// quotesOther reports whether the answer at i holds the whole text of something
+// a person said.
+func quotesOther(list []candidate, i int) bool {
+	text := list[i].item.GetText()
+	for j := range list {
+		other := list[j].item.GetText()
+		if j != i && list[j].kind == messages.EventKind_EVENT_KIND_INPUT && len(other) >= 8 && len(list[j].matched) > 0 &&
+			strings.Contains(text, other) {
+			return true
+		}
+	}
+	return false
+}
+
+func byScore(a, b candidate) int {
+	return cmp.Or(
+		cmp.Compare(b.item.GetScore(), a.item.GetScore()),
+		cmp.Compare(b.item.GetAtUs(), a.item.GetAtUs()),
+		cmp.Compare(b.item.GetId(), a.item.GetId()))
+}
+
+// choose merges both ways into limit items: sorted by score, but with the best
+// text of each evidence term among them.
+func choose(events, facts []candidate, query lexical.Query, limit int) []*messages.RecalledItem {
+	all := append(slices.Clone(facts), events...)
+	slices.SortStableFunc(all, byScore)
+	if len(all) > limit {
+		all = guarantee(all, query, limit)
+	}
+	out := make([]*messages.RecalledItem, 0, len(all))
+	for _, c := range all {
+		out = append(out, c.item)
+	}
+	return out
+}
+
+// guarantee cuts all to limit. The best event of each evidence term that the
+// first limit items lack takes the place of the last one that is not the only
+// holder of a term.
+func guarantee(all []candidate, query lexical.Query, limit int) []candidate {
+	kept := slices.Clone(all[:limit])
+	count := map[string]int{}
+	for _, c := range kept {
+		for _, t := range c.matched {
+			count[t]++
+		}
+	}
+	for _, t := range query.Terms {
+		if !t.Evidence || count[t.Text] > 0 {
+			continue
+		}
+		i := slices.IndexFunc(all[limit:], func(c candidate) bool { return slices.Contains(c.matched, t.Text) })
+		if i < 0 {
+			continue
+		}
+		for j := len(kept) - 1; j > 0; j-- {
+			if slices.ContainsFunc(kept[j].matched, func(m string) bool { return count[m] == 1 }) {
+				continue
+			}
+			for _, m := range kept[j].matched {
+				count[m]--
+			}
+			kept[j] = all[limit+i]
+			for _, m := range kept[j].matched {
+				count[m]++
+			}
+			break
+		}
+	}
+	slices.SortStableFunc(kept, byScore)
+	return kept
+}
