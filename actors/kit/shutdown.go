@@ -1,0 +1,134 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// End stops an actor and all below it, system actors included, and waits: level by level from the bottom, each after
+// what is in its mailbox, at most for its stop timeout; then at once, for a quarter of that more. It returns an error of
+// code stop_timeout that names who was left behind; ending an actor that is gone is no error. The kernel stops with it.
+func (rt *Runtime) End(ctx context.Context, path string) error {
+	c := rt.get(path)
+	if c == nil || c == rt.root {
+		return nil
+	}
+	c.shut.Store(true)
+	return rt.endAll(ctx, func(other *cell) bool {
+		for ; other != nil; other = other.parent {
+			if other == c {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Shutdown ends all actors, bottom-up, and the runtime with them. What did not end in its time is named in the error.
+// From its start on nothing new is spawned. A second call does nothing.
+func (rt *Runtime) Shutdown(ctx context.Context) error {
+	var err error
+	rt.down.Do(func() {
+		rt.draining.Store(true)
+		err = errors.Join(
+			rt.endAll(ctx, func(c *cell) bool { return c != rt.root }),
+			rt.endAll(ctx, func(*cell) bool { return true }),
+		)
+		rt.sweep.stop()
+		rt.system.Shutdown()
+	})
+	return err
+}
+
+// endAll ends the actors that among picks, level by level. Who is spawned meanwhile is found by the next look.
+func (rt *Runtime) endAll(ctx context.Context, among func(*cell) bool) error {
+	var errs []error
+	left := make(map[*cell]bool)
+	for {
+		level := rt.deepest(func(c *cell) bool { return !left[c] && among(c) })
+		if len(level) == 0 {
+			return errors.Join(errs...)
+		}
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		for _, c := range level {
+			wg.Go(func() {
+				if err := rt.endCell(ctx, c); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					left[c] = true
+					errs = append(errs, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// deepest returns the lowest level of the tree among the actors that pick picks.
+func (rt *Runtime) deepest(pick func(*cell) bool) []*cell {
+	var level []*cell
+	depth := -1
+	for _, c := range rt.all() {
+		if !pick(c) {
+			continue
+		}
+		d := 0
+		for p := c.parent; p != nil; p = p.parent {
+			d++
+		}
+		if d > depth {
+			depth, level = d, level[:0]
+		}
+		if d == depth {
+			level = append(level, c)
+		}
+	}
+	slices.SortFunc(level, func(a, b *cell) int { return strings.Compare(a.path(), b.path()) })
+	return level
+}
+
+// endCell ends one actor: after what is in its mailbox, and when that takes too long, at once.
+func (rt *Runtime) endCell(ctx context.Context, c *cell) error {
+	c.shut.Store(true)
+	if c.parent == nil {
+		return rt.endRoot(ctx)
+	}
+	// A user lane that is held, by a person or by a pending restart, never drains.
+	phase := c.phase.Load()
+	err := rt.stopCell(ctx, c, phase != phasePaused && phase != phaseRestarting)
+	if err == nil {
+		return nil
+	}
+	rt.log.Warn("actor did not drain", slog.String("actor", c.path()), slog.String("message", c.current()))
+	c.Mailbox.PostSystemMessage(&actor.Stop{})
+	t := time.NewTimer(c.props.Restart.StopTimeout / 4)
+	defer t.Stop()
+	select {
+	case <-c.done():
+		return nil
+	case <-t.C:
+		rt.log.Error("actor left behind", slog.String("actor", c.path()), slog.String("message", c.current()))
+		return err
+	}
+}
+
+// endRoot ends the root without waiting for children that were left behind: they are named already.
+func (rt *Runtime) endRoot(ctx context.Context) error {
+	rt.root.Mailbox.PostSystemMessage(&actor.Stop{})
+	if len(rt.all()) > 1 {
+		return nil
+	}
+	select {
+	case <-rt.root.done():
+	case <-ctx.Done():
+	}
+	return nil
+}
