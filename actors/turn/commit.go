@@ -132,7 +132,7 @@ func (m *machine) events(now int64) []*messages.Event {
 	self := &messages.Principal{Id: "agent:" + m.agent(), Kind: messages.PrincipalKind_PRINCIPAL_KIND_AGENT}
 	e := &messages.Event{
 		EventId: m.task() + "/out", Kind: messages.EventKind_EVENT_KIND_RESPONSE, Principal: self, AtUs: now,
-		Taint: messages.Taint_TAINT_MODEL, Tools: m.used, Interrupt: m.isInterrupt(),
+		Taint: messages.Taint_TAINT_MODEL, Tools: slices.Clone(m.used), Interrupt: m.isInterrupt(),
 	}
 	parts := []*messages.Part{{Content: &messages.Part_Text{Text: m.text}}}
 	return append(out, m.completeEvent(e, parts, "response", now))
