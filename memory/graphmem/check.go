@@ -3,6 +3,7 @@ package graphmem
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/cayleygraph/quad"
 	"github.com/dgraph-io/badger/v4"
 	protobuf "google.golang.org/protobuf/proto"
+
+	"homeagent/memory/store"
 )
 
 // Counts are what Check counted. In a sound graph Log, Size and each index are
@@ -24,13 +27,14 @@ type Counts struct {
 	// Mismatched counts index entries that stand under a key other than that of
 	// the quad they name: facts attached to the wrong entity.
 	Mismatched int64
-	// Facts counts fact nodes, ended and retracted ones included.
-	Facts int64
+	// Facts counts fact nodes, ended and retracted ones included; Counter is what
+	// the graph's own counter says.
+	Facts, Counter int64
 }
 
 // Sound reports whether the counts agree.
 func (c *Counts) Sound() bool {
-	if c.Log != c.Size || c.Mismatched != 0 {
+	if c.Log != c.Size || c.Mismatched != 0 || c.Facts != c.Counter {
 		return false
 	}
 	for _, n := range c.Index {
@@ -50,13 +54,27 @@ func (g *Graph) Size() (n int64, err error) {
 	return n, err
 }
 
-// Facts returns how many facts were ever stored, ended ones included.
+// Facts returns how many facts were ever stored, ended and retracted ones included.
 func (g *Graph) Facts() (n int64, err error) {
 	err = g.view(func(v *view) error {
-		n, err = v.facts()
+		c, err := countFacts(v.txn)
+		n = int64(c)
 		return err
 	})
 	return n, err
+}
+
+func countFacts(txn store.Txn) (uint64, error) {
+	b, err := txn.Get(countKey)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case len(b) != 8:
+		return 0, fmt.Errorf("%w: count of facts", ErrCorrupt)
+	}
+	return binary.BigEndian.Uint64(b), nil
 }
 
 // Check walks the whole graph and counts it against itself: O(quads), for
@@ -70,6 +88,11 @@ func (g *Graph) Check(ctx context.Context) (c Counts, err error) {
 		if c.Facts, err = v.facts(); err != nil {
 			return err
 		}
+		counter, err := countFacts(v.txn)
+		if err != nil {
+			return err
+		}
+		c.Counter = int64(counter)
 		links, err := v.links(ctx)
 		if err != nil {
 			return err
@@ -96,7 +119,7 @@ func (v *view) size() (int64, error) {
 	return int64(binary.LittleEndian.Uint64(b)), nil
 }
 
-// facts counts the subject quads by the keys of {O,P,S}: one per fact.
+// facts counts the fact nodes by their details: each has one.
 func (v *view) facts() (int64, error) {
 	role, err := v.node(predDetail)
 	if err != nil || role == 0 {

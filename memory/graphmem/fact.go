@@ -16,6 +16,9 @@ type Fact struct {
 	ID string
 	// Subject, Predicate, Object in the words they were given, kept byte for byte.
 	Subject, Predicate, Object string
+	// SubjectType and ObjectType say what kind of thing each is, such as "person";
+	// may be empty.
+	SubjectType, ObjectType string
 	// Functional says that the subject has one object of this predicate at a
 	// time: storing the fact closes the open one of the same subject and predicate.
 	Functional bool
@@ -107,6 +110,9 @@ type detail struct {
 	Functional bool    `json:"f,omitempty"`
 	Principal  string  `json:"by,omitempty"`
 	Taint      string  `json:"t,omitempty"`
+	// Kinds of subject and object.
+	SubjectType string `json:"st,omitempty"`
+	ObjectType  string `json:"ot,omitempty"`
 }
 
 const detailVersion = 1
@@ -116,6 +122,7 @@ func (f *Fact) quads() ([]quad.Quad, error) {
 	d, err := json.Marshal(detail{
 		Version: detailVersion, Subject: f.Subject, Predicate: f.Predicate, Object: f.Object,
 		Confidence: f.Confidence, Functional: f.Functional, Principal: f.Principal, Taint: f.Taint,
+		SubjectType: f.SubjectType, ObjectType: f.ObjectType,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode detail: %w", err)
@@ -188,6 +195,7 @@ func (f *Fact) setDetail(v quad.Value) error {
 		return fmt.Errorf("%w: detail version %d", ErrCorrupt, d.Version)
 	}
 	f.Subject, f.Predicate, f.Object = d.Subject, d.Predicate, d.Object
+	f.SubjectType, f.ObjectType = d.SubjectType, d.ObjectType
 	f.Confidence, f.Functional, f.Principal, f.Taint = d.Confidence, d.Functional, d.Principal, d.Taint
 	return nil
 }

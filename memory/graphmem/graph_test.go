@@ -82,6 +82,7 @@ func TestFactsComeBackAsGiven(t *testing.T) {
 	f := Fact{
 		ID: "F1", Subject: "我妹妹", Predicate: "生日", Object: "5月2日", Functional: true, LearnedAt: noon,
 		ValidFrom: noon.Add(-time.Hour), Source: "E1", Principal: "owner", Taint: "trusted", Confidence: 0.75,
+		SubjectType: "person", ObjectType: "date",
 	}
 	mustCommit(t, g, f)
 	got, err := g.Fact("F1")

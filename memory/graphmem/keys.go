@@ -17,11 +17,13 @@ import (
 //	gq<generation>  cayley's keys; a rewrite of the graph goes to the next generation
 //	gn<key>         name index: version byte, name
 //	go<subject key>\0<predicate key>\0<object key>\0<id>  facts without an end; no value
+//	gc              how many facts were ever stored: eight bytes, big end first
 const (
 	space      = byte(store.Graph)
 	subQuads   = 'q'
 	subNames   = 'n'
 	subOpen    = 'o'
+	subCount   = 'c'
 	generation = 0
 )
 
@@ -30,6 +32,8 @@ func quadPrefix(gen byte) []byte { return []byte{space, subQuads, gen} }
 func nameKey(key string) []byte {
 	return append([]byte{space, subNames}, key...)
 }
+
+var countKey = []byte{space, subCount}
 
 // openPrefix begins the keys of the open facts of a subject and predicate. Name
 // keys hold no zero byte (see Key).

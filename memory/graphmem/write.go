@@ -2,6 +2,7 @@ package graphmem
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -285,6 +286,15 @@ func (g *Graph) applyTxn(b *batch) error {
 	}
 	for _, name := range b.names {
 		if err := putName(txn.Txn, name); err != nil {
+			return err
+		}
+	}
+	if n := len(b.facts); n > 0 {
+		count, err := countFacts(txn.Txn)
+		if err != nil {
+			return err
+		}
+		if err := txn.Put(countKey, binary.BigEndian.AppendUint64(nil, count+uint64(n))); err != nil {
 			return err
 		}
 	}

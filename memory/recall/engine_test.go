@@ -251,6 +251,36 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+func TestBrowse(t *testing.T) {
+	m := open(t, "")
+	m.say("main", "the kettle is broken")
+	m.say("main", "agent: I am sorry about the kettle")
+	m.know(graphmem.Fact{Subject: "Ann", Predicate: "lives in", Object: "Berlin", Functional: true, SubjectType: "person"})
+	m.know(graphmem.Fact{Subject: "Ann", Predicate: "lives in", Object: "Paris", Functional: true})
+	browse := func(q *messages.MemoryQuery) *messages.MemoryAnswer {
+		t.Helper()
+		a, err := m.engine.Browse(context.Background(), q, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := a.GetFigures(); f.GetEvents() != 2 || f.GetFacts() != 2 || f.GetTerms() == 0 || f.GetDictionary() {
+			t.Errorf("figures %v", f)
+		}
+		return a
+	}
+	if a := browse(&messages.MemoryQuery{}); len(a.GetEvents()) != 2 || len(a.GetItems())+len(a.GetFacts()) != 0 {
+		t.Errorf("latest: %v", a)
+	}
+	if a := browse(&messages.MemoryQuery{Text: "kettle", Limit: 1}); len(a.GetItems()) != 1 || len(a.GetEvents()) != 0 {
+		t.Errorf("by text: %v", a)
+	}
+	a := browse(&messages.MemoryQuery{Entity: "ANN"})
+	if len(a.GetFacts()) != 2 || a.GetFacts()[0].GetObject() != "Paris" || a.GetFacts()[1].GetValidToUs() == 0 ||
+		a.GetFacts()[1].GetSubjectType() != "person" {
+		t.Errorf("by entity: %v", a)
+	}
+}
+
 func TestLongTextIsCutToItsPassage(t *testing.T) {
 	m := open(t, "")
 	m.say("main", strings.Repeat("很长的文字没有内容。", 700)+"the password hint is walrus. "+strings.Repeat("更多文字。", 700))
