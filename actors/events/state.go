@@ -176,6 +176,7 @@ func (m *machine) subscribe(now time.Time, e kit.Event, v *messages.Subscribe) [
 	out := m.flush(now) // what waits goes to the subscriptions that were there when it happened
 	s := &subscription{name: v.GetSubscription(), who: who, mask: mask, task: v.GetTaskId()}
 	if old >= 0 {
+		s.missed = m.subs[old].missed // a gap that was not told yet stays one
 		m.subs[old] = s
 	} else {
 		if !m.has(who) {

@@ -1,0 +1,240 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"homeagent/messages"
+	"homeagent/messages/api"
+)
+
+const (
+	defaultWait = 5 * time.Minute
+	maxWait     = time.Hour
+	// maxKey bounds an idempotency key, maxName the names of a channel or conversation, in bytes.
+	maxKey  = 256
+	maxName = 256
+)
+
+// interactive are the channels of this actor at which a person sits.
+var interactive = map[string]bool{"cli": true, "web": true}
+
+// levelOf reads a level strictly: a JSON number 0 to 3. Level 4 is for the kernel and for parents of residents.
+func levelOf(raw json.RawMessage) (*int32, *refusal) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 32)
+	switch {
+	case err != nil || n < 0 || n > 4:
+		return nil, malformed("The level must be a whole number from 0 to 3.", "Leave it out for the channel's default.").
+			with("field", "level")
+	case n == 4:
+		return nil, refused(403, api.CodeLevel, "Level 4 can not be asked for over HTTP.", "Use at most 3.")
+	}
+	l := int32(n)
+	return &l, nil
+}
+
+// modeOf reads a mode; empty means the channel's default.
+func modeOf(s string) (messages.Mode, *refusal) {
+	switch s {
+	case "":
+		return messages.Mode_MODE_UNSPECIFIED, nil
+	case "steer":
+		return messages.Mode_MODE_STEER, nil
+	case "queue":
+		return messages.Mode_MODE_QUEUE, nil
+	case "interrupt":
+		return messages.Mode_MODE_INTERRUPT, nil
+	}
+	return 0, malformed("There is no mode "+s+".", "Use steer, queue or interrupt.").with("field", "mode")
+}
+
+// partsOf reads the content of an input.
+func partsOf(s *api.Submit) ([]*messages.Part, *refusal) {
+	var parts []*messages.Part
+	add := func(text string) {
+		parts = append(parts, &messages.Part{Content: &messages.Part_Text{Text: text}})
+	}
+	if s.Text != "" {
+		add(s.Text)
+	}
+	for i, b := range s.Blocks {
+		if b.Type != "text" {
+			return nil, refused(400, "unsupported_block", "Blocks of type "+b.Type+" are not taken.", "Send blocks of type text.").
+				with("field", "blocks["+strconv.Itoa(i)+"].type")
+		}
+		if b.Text != "" {
+			add(b.Text)
+		}
+	}
+	if len(parts) == 0 {
+		return nil, malformed("The input says nothing.", "Set text, or a block that is not empty.").with("field", "text")
+	}
+	return parts, nil
+}
+
+// inputOf makes the input of a request, with a new id.
+func (f *face) inputOf(s *api.Submit) (*messages.Input, *refusal) {
+	level, no := levelOf(s.Level)
+	if no != nil {
+		return nil, no
+	}
+	mode, no := modeOf(s.Mode)
+	if no != nil {
+		return nil, no
+	}
+	parts, no := partsOf(s)
+	if no != nil {
+		return nil, no
+	}
+	to, no := agentOf(s.Agent)
+	if no != nil {
+		return nil, no
+	}
+	for field, v := range map[string]string{"channel": s.Channel, "conversation": s.Conversation} {
+		if len(v) > maxName {
+			return nil, malformed("The "+field+" is too long.", "Use at most 256 bytes.").with("field", field)
+		}
+	}
+	if len(s.IdempotencyKey) > maxKey {
+		return nil, malformed("The idempotency key is too long.", "Use at most 256 bytes.").with("field", "idempotency_key")
+	}
+	if s.Channel == "" {
+		s.Channel = "api"
+	}
+	return &messages.Input{
+		Id: f.newID(""), IdempotencyKey: s.IdempotencyKey, Principal: owner(), Channel: s.Channel,
+		Conversation: s.Conversation, Agent: to, Level: level, Mode: mode,
+		Source: messages.InputSource_INPUT_SOURCE_PERSON, Parts: parts, Taint: messages.Taint_TAINT_TRUSTED,
+		CreatedUs: time.Now().UnixMicro(), PersonWaits: s.Wait || interactive[s.Channel],
+	}, nil
+}
+
+// submit is POST /api/v1/inputs.
+func (f *face) submit(w http.ResponseWriter, r *http.Request) (any, *refusal) {
+	if f.draining.Load() {
+		return nil, drainingRefusal()
+	}
+	var s api.Submit
+	if no := decode(w, r, &s, true); no != nil {
+		return nil, no
+	}
+	wait := time.Duration(s.WaitMS) * time.Millisecond
+	switch {
+	case s.WaitMS < 0 || s.WaitMS > maxWait.Milliseconds():
+		return nil, malformed("wait_ms must be from 0 to 3600000.", "").with("field", "wait_ms")
+	case wait == 0:
+		wait = defaultWait
+	}
+	in, no := f.inputOf(&s)
+	if no != nil {
+		return nil, no
+	}
+	if !s.Wait {
+		got, no := f.hand(r.Context(), in)
+		if no != nil {
+			return nil, no
+		}
+		return answer{http.StatusAccepted, got}, nil
+	}
+	return f.submitAndWait(r.Context(), in, wait)
+}
+
+// hand gives an input to channels. It is not cut short by a client that goes away: what was accepted is answered.
+func (f *face) hand(ctx context.Context, in *messages.Input) (*api.Submitted, *refusal) {
+	res, no := ask[*messages.SubmitResult](f, context.WithoutCancel(ctx), submitLimit, "channels",
+		&messages.SubmitInput{Input: in})
+	if no != nil {
+		return nil, no
+	}
+	if res.GetError() != nil {
+		return nil, refusalOf(res.GetError())
+	}
+	return &api.Submitted{
+		InputID: res.GetInputId(), Outcome: word(res.GetOutcome(), "OUTCOME_"), Position: int(res.GetPosition()),
+		Duplicate: res.GetDuplicate(),
+	}, nil
+}
+
+func (f *face) submitAndWait(ctx context.Context, in *messages.Input, wait time.Duration) (any, *refusal) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	watch, got, no := f.handWatched(ctx, in, messages.EventType_EVENT_TYPE_TASK)
+	if no != nil {
+		return nil, no
+	}
+	defer watch.close()
+	done, no := watch.end(ctx, nil)
+	switch {
+	case no != nil:
+		return nil, no.with("input_id", got.InputID)
+	case done == nil:
+		got.TimedOut = true
+		return answer{http.StatusAccepted, got}, nil
+	}
+	got.Task = done
+	return got, nil
+}
+
+// handWatched hands an input over with its end, and events of the given types on the way, being watched from before. The
+// caller closes the watch.
+func (f *face) handWatched(ctx context.Context, in *messages.Input, types ...messages.EventType) (
+	*watch, *api.Submitted, *refusal,
+) {
+	w, no := f.watch(ctx, in.GetId(), types...)
+	if no != nil {
+		return nil, nil, no
+	}
+	got, no := f.hand(ctx, in)
+	if no != nil {
+		w.close()
+		return nil, nil, no
+	}
+	if got.InputID == in.GetId() {
+		return w, got, nil
+	}
+	w.close() // a repeated key: the first input is the one to wait for, and it may have ended before
+	if w, no = f.watch(ctx, got.InputID, types...); no != nil {
+		return nil, nil, no.with("input_id", got.InputID)
+	}
+	w.due = true
+	return w, got, nil
+}
+
+// input is GET /api/v1/inputs/{id}.
+func (f *face) input(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
+	return f.taskOf(r.Context(), r.PathValue("id"))
+}
+
+func (f *face) taskOf(ctx context.Context, id string) (*api.Task, *refusal) {
+	s, no := ask[*messages.TaskStatus](f, ctx, askLimit, "ledger", &messages.TaskQuery{InputId: id})
+	if no != nil {
+		return nil, no
+	}
+	return task(s), nil
+}
+
+// stopAgent is POST /api/v1/stop. An empty body stops the main agent.
+func (f *face) stopAgent(w http.ResponseWriter, r *http.Request) (any, *refusal) {
+	var s api.Stop
+	if r.ContentLength != 0 {
+		if no := decode(w, r, &s, true); no != nil {
+			return nil, no
+		}
+	}
+	to, no := agentOf(s.Agent)
+	if no != nil {
+		return nil, no
+	}
+	got, no := ask[*messages.StopResult](f, context.WithoutCancel(r.Context()), askLimit, "agents/"+to+"/scheduler",
+		&messages.StopAll{Conversation: s.Conversation, Principal: owner()})
+	if no != nil {
+		return nil, no
+	}
+	return api.Stopped{Stopped: int(got.GetStopped()), Quota: int(got.GetQuota())}, nil
+}

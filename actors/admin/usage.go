@@ -1,0 +1,77 @@
+package admin
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"homeagent/messages"
+	"homeagent/messages/api"
+)
+
+// usage counts model rounds and ends of tasks since the start of the incarnation. Part of the machine: pure.
+type usage struct {
+	since  time.Time
+	models map[modelKey]*api.ModelUsage
+	tasks  map[string]uint64
+}
+
+type modelKey struct{ source, model string }
+
+func newUsage(now time.Time) *usage {
+	return &usage{since: now, models: make(map[modelKey]*api.ModelUsage), tasks: make(map[string]uint64)}
+}
+
+// add counts events and reports whether a figure changed.
+func (u *usage) add(events []*messages.AgentEvent) bool {
+	changed := false
+	for _, e := range events {
+		if ended := e.GetTask().GetEnded(); ended != nil {
+			u.tasks[word(ended.GetEnd(), "END_")]++
+			changed = true
+		}
+		if r := e.GetChain().GetResult(); r != nil {
+			u.round(r)
+			changed = true
+		}
+	}
+	return changed
+}
+
+func (u *usage) round(r *messages.CompletionResult) {
+	key := modelKey{r.GetSource(), r.GetModel()}
+	m := u.models[key]
+	if m == nil {
+		m = &api.ModelUsage{Source: key.source, Model: key.model}
+		u.models[key] = m
+	}
+	m.Rounds++
+	if r.GetFailure() != nil {
+		m.Failed++
+	}
+	if t := tokens(r.GetUsage()); t != nil {
+		m.Input += t.Input
+		m.Output += t.Output
+		m.Cached += t.Cached
+		m.Reasoning += t.Reasoning
+		m.CacheWrite += t.CacheWrite
+		m.Prompt += t.Prompt
+		m.Total += t.Total
+	}
+}
+
+// show copies the figures, sorted by source and model.
+func (u *usage) show() *api.Tokens {
+	t := &api.Tokens{Since: u.since.UTC(), Models: make([]api.ModelUsage, 0, len(u.models)), Tasks: maps.Clone(u.tasks)}
+	for _, m := range u.models {
+		t.Models = append(t.Models, *m)
+	}
+	slices.SortFunc(t.Models, func(a, b api.ModelUsage) int {
+		if a.Source != b.Source {
+			return strings.Compare(a.Source, b.Source)
+		}
+		return strings.Compare(a.Model, b.Model)
+	})
+	return t
+}
