@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,8 +92,5 @@ func syncFile(path string) error {
 	if cerr := file.Close(); err == nil {
 		err = cerr
 	}
-	if err != nil {
-		return fmt.Errorf("sync %s: %w", filepath.Base(path), err)
-	}
-	return nil
+	return err
 }

@@ -227,11 +227,6 @@ func (db *DB) Report() Report { return db.report }
 // Salvaging reports whether the store was opened with Options.Salvage.
 func (db *DB) Salvaging() bool { return db.opt.Salvage }
 
-// Badger returns the database for engines that bring their own access to it
-// (the graph). They read as they like; they write only through Begin, so that
-// each commit carries its stamp.
-func (db *DB) Badger() *badger.DB { return db.b }
-
 // Stats are figures of the store since Open.
 type Stats struct {
 	// Commits is the number of the last commit since the store was made.

@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 // this package lets through.
 func TestLimitsFitBadger(t *testing.T) {
 	db := memory(t)
-	if b := db.Badger(); MaxTransaction+64<<10 > b.MaxBatchSize() || MaxWrites+8 > b.MaxBatchCount() {
+	if b := db.b; MaxTransaction+64<<10 > b.MaxBatchSize() || MaxWrites+8 > b.MaxBatchCount() {
 		t.Fatalf("limits %d, %d against badger's %d, %d", MaxTransaction, MaxWrites, b.MaxBatchSize(), b.MaxBatchCount())
 	}
 	err := db.Update(func(txn Txn) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -70,30 +71,32 @@ func (db *DB) syncTo(next Mark) error {
 	return nil
 }
 
-// syncFiles syncs the current write-ahead file and those before it. Badger's own
-// Sync covers the current one alone: a file that was full since the last sync
-// waits for its flush into a table, unsynced. Nor does badger make the name of a
-// new file durable.
+// syncFiles syncs the write-ahead files. Badger's own Sync covers the current one
+// alone: a file that was full since the last sync waits for its flush into a
+// table, unsynced. Nor does badger make the name of a new file durable.
 func (db *DB) syncFiles() error {
-	if err := db.b.Sync(); err != nil {
-		return err
-	}
 	names, err := numbered(db.files, ".mem")
 	if err != nil {
 		return err
+	}
+	if !fsyncCoversMapped {
+		if err := db.b.Sync(); err != nil {
+			return err
+		}
 	}
 	seen := make(map[string]bool, len(names))
 	fresh := false
 	for i, name := range names {
 		full, known := db.logs[name]
 		fresh = fresh || !known
-		if i < len(names)-1 && !full {
+		current := i == len(names)-1
+		if !full && (!current || fsyncCoversMapped) {
+			// A file that is gone has been flushed into a table, which is synced.
 			if err := syncFile(filepath.Join(db.files, name)); err != nil && !os.IsNotExist(err) {
 				return err
 			}
-			full = true
 		}
-		seen[name] = full
+		seen[name] = !current
 	}
 	db.logs = seen
 	if fresh {
@@ -101,3 +104,8 @@ func (db *DB) syncFiles() error {
 	}
 	return nil
 }
+
+// fsyncCoversMapped: on Linux one fsync of the file writes what was changed through
+// its mapping. It replaces badger's Sync there, which also syncs the value log,
+// always empty here, and holds a lock meanwhile.
+const fsyncCoversMapped = runtime.GOOS == "linux"

@@ -168,8 +168,9 @@ func (db *DB) room(size int64) error {
 // Writable reports whether the transaction may write.
 func (t Txn) Writable() bool { return t.w != nil }
 
-// Raw returns badger's transaction, for an engine that brings its own access.
-// The limits of this package do not see what is written through it.
+// Raw returns badger's transaction, for an engine that brings its own way of
+// iterating. It is for reading: the limits of this package do not see what is
+// written through it.
 func (t Txn) Raw() *badger.Txn {
 	if t.w != nil {
 		t.w.raw = true
