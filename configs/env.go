@@ -10,7 +10,19 @@ const envPrefix = "HOMED_"
 // EnvName returns the name of the environment variable that sets key: HOMED_ and
 // the dotted name in upper case, dots and hyphens as underscores.
 func EnvName(key string) string {
-	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
+	return envPrefix + envPart(key)
+}
+
+func envPart(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '.' || r == '-':
+			return '_'
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		}
+		return r
+	}, text)
 }
 
 // foldName maps an instance name to what is left of it in an environment name.
@@ -19,11 +31,11 @@ func foldName(name string) string { return strings.ReplaceAll(name, "-", "_") }
 // matchEnv returns the part of an environment name that stands for the wildcard,
 // in lower case.
 func (p *pattern) matchEnv(variable string) (name string, ok bool) {
-	rest, ok := strings.CutPrefix(variable, EnvName(p.prefix))
+	rest, ok := strings.CutPrefix(variable, p.envHead)
 	if !ok {
 		return "", false
 	}
-	rest, ok = strings.CutSuffix(rest, strings.TrimPrefix(EnvName(p.suffix), envPrefix))
+	rest, ok = strings.CutSuffix(rest, p.envTail)
 	return strings.ToLower(rest), ok && rest != ""
 }
 
@@ -73,7 +85,7 @@ func (t *table) resolveEnv(variable string, instances map[string][]string) (p *p
 func (t *table) unknownEnv(variable string) error {
 	names := make([]string, len(t.all))
 	for i, p := range t.all {
-		names[i] = EnvName(p.Name)
+		names[i] = p.env
 	}
 	hint := "remove it; docs/config.md lists all keys"
 	if near := nearest(variable, names, 2); len(near) > 0 {

@@ -123,9 +123,12 @@ type pattern struct {
 	Key
 	prefix, suffix string // around the wildcard; prefix is the whole name when there is none
 	wild           bool
-	fallback       Value // the parsed default
-	min, max       Value
-	owner          string // who declared it: "core" or the plugin
+	// env is the environment name; of a wildcard key envHead and envTail are the
+	// parts around the wildcard.
+	env, envHead, envTail string
+	fallback              Value // the parsed default
+	min, max              Value
+	owner                 string // who declared it: "core" or the plugin
 }
 
 // group is the dotted name up to and with the wildcard's dot, empty for a plain key.
@@ -163,6 +166,7 @@ func compile(k Key, owner string) (*pattern, error) {
 	if err := p.compileName(); err != nil {
 		return nil, err
 	}
+	p.env, p.envHead, p.envTail = EnvName(k.Name), EnvName(p.prefix), envPart(p.suffix)
 	bad := func(what string) error {
 		return &Error{Code: CodeBadKey, Key: k.Name, Message: "the declaration of " + k.Name + " " + what}
 	}

@@ -32,10 +32,10 @@ func newTable(patterns []*pattern) (*table, error) {
 			t.wild = append(t.wild, p)
 			continue
 		}
-		if other, taken := t.env[EnvName(p.Name)]; taken {
-			return nil, collision(p, other, "the environment name "+EnvName(p.Name))
+		if other, taken := t.env[p.env]; taken {
+			return nil, collision(p, other, "the environment name "+p.env)
 		}
-		t.plain[p.Name], t.env[EnvName(p.Name)] = p, p
+		t.plain[p.Name], t.env[p.env] = p, p
 	}
 	for _, w := range t.wild {
 		if err := t.checkWild(w); err != nil {
@@ -51,8 +51,8 @@ func (t *table) checkWild(w *pattern) error {
 		if _, hit := w.match(p.Name); hit {
 			return collision(p, w, "the same name")
 		}
-		if _, hit := w.matchEnv(EnvName(p.Name)); hit {
-			return collision(p, w, "the environment name "+EnvName(p.Name))
+		if _, hit := w.matchEnv(p.env); hit {
+			return collision(p, w, "the environment name "+p.env)
 		}
 	}
 	for _, other := range t.wild {
@@ -60,14 +60,12 @@ func (t *table) checkWild(w *pattern) error {
 			continue
 		}
 		if other.prefix != w.prefix {
-			if strings.HasPrefix(EnvName(other.prefix), EnvName(w.prefix)) {
+			if strings.HasPrefix(other.envHead, w.envHead) {
 				return collision(other, w, "names below "+w.prefix)
 			}
 			continue
 		}
-		long, short := EnvName(w.suffix), EnvName(other.suffix)
-		long, short = strings.TrimPrefix(long, envPrefix), strings.TrimPrefix(short, envPrefix)
-		if tail, hit := strings.CutSuffix(long, short); hit {
+		if tail, hit := strings.CutSuffix(w.envTail, other.envTail); hit {
 			t.tails[w.prefix] = append(t.tails[w.prefix], strings.ToLower(tail))
 		}
 	}
