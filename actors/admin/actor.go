@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"homeagent/actors/kit"
+	"homeagent/configs/paths"
 	"homeagent/internal/obs"
 	"homeagent/messages"
 	"homeagent/messages/api"
@@ -156,8 +157,8 @@ func (f *face) begin(sh kit.Shell, epoch uint64) {
 func (f *face) announce(sh kit.Shell) {
 	d := f.deps
 	sh.Go("announce", 0, func(context.Context, func(any)) any {
-		err := d.Door.Announce(api.RunFile{
-			PID: os.Getpid(), Version: d.Build.Version, Node: d.Node, StartedAt: d.Started.UTC(),
+		err := d.Door.Announce(paths.State{
+			PID: os.Getpid(), Version: d.Build.Version, Node: d.Node, StartedAt: d.Started,
 		})
 		if err != nil {
 			return failed{Err: fmt.Errorf("write run file: %w", err)}

@@ -2,10 +2,8 @@ package admin
 
 import (
 	"bufio"
-	"encoding/json"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -93,28 +91,27 @@ func TestForeignPeer(t *testing.T) {
 
 func TestDoor(t *testing.T) {
 	w := newWorld(t, options{})
-	run := filepath.Join(w.data, "run")
-	for name, mode := range map[string]os.FileMode{tokenFile: 0o600, socketFile: 0o600 | os.ModeSocket, runFile: 0o600} {
-		info, err := os.Stat(filepath.Join(run, name))
+	l := layout(t, w.data)
+	for path, mode := range map[string]os.FileMode{l.Token(): 0o600, l.Socket(): 0o600 | os.ModeSocket, l.State(): 0o600} {
+		info, err := os.Stat(path)
 		if err != nil || info.Mode() != mode {
-			t.Errorf("%s: %v, mode %v, want %v", name, err, info.Mode(), mode)
+			t.Errorf("%s: %v, mode %v, want %v", path, err, info.Mode(), mode)
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(run, runFile))
-	var f api.RunFile
-	if err != nil || json.Unmarshal(b, &f) != nil || f.PID != os.Getpid() || f.HTTP != "http://"+w.door.HTTP() ||
-		f.Socket != w.door.Socket() || f.Node != "test" || f.Version != "1.2.3" || f.StartedAt.IsZero() {
-		t.Errorf("run file: %v %s", err, b)
+	s, err := l.ReadState()
+	if err != nil || s.PID != os.Getpid() || s.HTTP != w.door.HTTP() || s.Socket != w.door.Socket() || s.Node != "test" ||
+		s.Version != "1.2.3" || s.StartedAt.IsZero() {
+		t.Errorf("run file: %v %+v", err, s)
 	}
-	if _, err := OpenDoor(DoorOptions{Listen: w.door.HTTP(), Run: t.TempDir()}); err == nil {
+	if _, err := OpenDoor(DoorOptions{Listen: w.door.HTTP(), Layout: layout(t, t.TempDir())}); err == nil {
 		t.Error("an address in use must be refused")
 	}
 }
 
 func TestToken(t *testing.T) {
-	run := t.TempDir()
+	l := layout(t, t.TempDir())
 	open := func() (*Door, error) {
-		d, err := OpenDoor(DoorOptions{Listen: "127.0.0.1:0", Run: run})
+		d, err := OpenDoor(DoorOptions{Listen: "127.0.0.1:0", Layout: l})
 		if err == nil {
 			t.Cleanup(func() { _ = d.Close() })
 		}
@@ -127,7 +124,7 @@ func TestToken(t *testing.T) {
 	if len(one.Token()) < minToken {
 		t.Errorf("token %q", one.Token())
 	}
-	path := filepath.Join(run, tokenFile)
+	path := l.Token()
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -3,37 +3,28 @@ package admin
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"homeagent/messages/api"
+	"homeagent/configs/paths"
 )
 
-const (
-	tokenFile  = "admin.token"
-	socketFile = "homed.sock"
-	runFile    = "homed.json"
-	// maxSocketPath is what fits a socket address on every platform, in bytes.
-	maxSocketPath = 103
-	// minToken is the least length of a token that a person put there, in bytes.
-	minToken = 32
-)
+// minToken is the least length of a token that a person put there, in bytes.
+const minToken = 32
 
 // DoorOptions say where a node can be reached.
 type DoorOptions struct {
 	// Listen is the TCP address, such as "127.0.0.1:8765"; port 0 takes a free one.
 	Listen string
-	// Run is the run folder of the data folder; it is made with mode 0700.
-	Run string
+	// Layout is the data folder, which exists and is locked.
+	Layout paths.Layout
 	// Hosts are further values that the Host header may have, with the port where it is not the default one, such as
 	// "home.example:8765".
 	Hosts []string
@@ -46,25 +37,22 @@ type DoorOptions struct {
 type Door struct {
 	tcp    *net.TCPListener
 	unix   *net.UnixListener
+	layout paths.Layout
 	socket string
-	run    string
 	token  string
 	hosts  []string
 }
 
-// OpenDoor opens the listeners and reads or makes the token. The run folder must belong to this process alone: the
-// kernel's lock on the data folder sees to that, and what an earlier process left there is replaced.
+// OpenDoor opens the listeners and reads or makes the token. What an earlier process left in the run folder is
+// replaced: the lock on the data folder says that it is gone.
 func OpenDoor(o DoorOptions) (*Door, error) {
 	log := o.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(o.Run, 0o700); err != nil {
-		return nil, fmt.Errorf("make run folder: %w", err)
-	}
-	d := &Door{run: o.Run, hosts: o.Hosts}
+	d := &Door{layout: o.Layout, hosts: o.Hosts}
 	var err error
-	if d.token, err = readToken(filepath.Join(o.Run, tokenFile), log); err != nil {
+	if d.token, err = readToken(o.Layout.Token(), log); err != nil {
 		return nil, err
 	}
 	l, err := net.Listen("tcp", o.Listen)
@@ -80,16 +68,15 @@ func OpenDoor(o DoorOptions) (*Door, error) {
 
 // openSocket listens under a name of its own first: between bind and chmod a socket has the mode of the umask.
 func (d *Door) openSocket(log *slog.Logger) error {
-	path := filepath.Join(d.run, socketFile)
-	switch {
-	case !peersKnown:
+	if !peersKnown {
 		log.Warn("no local socket", "reason", ErrNoPeer)
 		return nil
-	case len(path)+len(".new") > maxSocketPath:
-		log.Warn("no local socket", "reason", "path too long", "path", path, "max_bytes", maxSocketPath)
-		return nil
 	}
-	tmp := path + ".new"
+	if err := d.layout.CheckSocket(); err != nil {
+		return err
+	}
+	path := d.layout.Socket()
+	tmp := strings.TrimSuffix(path, "sock") + "new" // no longer than the path itself, which is known to fit
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrSocket, err)
 	}
@@ -168,22 +155,18 @@ func (d *Door) Socket() string { return d.socket }
 func (d *Door) Token() string { return d.token }
 
 // Announce writes run/homed.json, by which clients find the node.
-func (d *Door) Announce(f api.RunFile) error {
-	f.HTTP, f.Socket = "http://"+d.HTTP(), d.socket
-	b, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeWhole(filepath.Join(d.run, runFile), append(b, '\n'))
+func (d *Door) Announce(s paths.State) error {
+	s.HTTP, s.Socket = d.HTTP(), d.socket
+	return d.layout.WriteState(s)
 }
 
 // Close closes the listeners and takes the socket and run/homed.json away; the token stays.
 func (d *Door) Close() error {
-	err := d.tcp.Close()
+	err := errors.Join(d.tcp.Close(), d.layout.RemoveState(os.Getpid()))
 	if d.unix != nil {
 		err = errors.Join(err, d.unix.Close(), gone(d.socket))
 	}
-	return errors.Join(err, gone(filepath.Join(d.run, runFile)))
+	return err
 }
 
 func gone(path string) error {

@@ -68,9 +68,9 @@ type machine struct {
 	channels []*channel
 	// announced says that the announcement is under way or done.
 	announced bool
-	conns    map[string]*connection
-	own      connection
-	usage    *usage
+	conns     map[string]*connection
+	own       connection
+	usage     *usage
 }
 
 // New makes the machine of one incarnation.

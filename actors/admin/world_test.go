@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"homeagent/actors/kit"
+	"homeagent/configs/paths"
 	"homeagent/internal/obs"
 	"homeagent/messages"
 	"homeagent/messages/api"
@@ -133,7 +134,7 @@ func newWorld(t *testing.T, o options) *world {
 	} {
 		w.spawn(path, kit.Props{Kind: path, New: func() kit.Machine { return &neighbour{w: w, path: path} }})
 	}
-	w.door, err = OpenDoor(DoorOptions{Listen: "127.0.0.1:0", Run: filepath.Join(w.data, "run"), Hosts: o.hosts})
+	w.door, err = OpenDoor(DoorOptions{Listen: "127.0.0.1:0", Layout: layout(t, w.data), Hosts: o.hosts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +152,19 @@ func newWorld(t *testing.T, o options) *world {
 	<-w.ready
 	t.Cleanup(w.close)
 	return w
+}
+
+// layout makes a data folder.
+func layout(t *testing.T, data string) paths.Layout {
+	t.Helper()
+	l, err := paths.Resolve(data, os.Getenv)
+	if err == nil {
+		err = l.Create()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func (w *world) spawn(path string, p kit.Props) {

@@ -216,13 +216,3 @@ type ModelUsage struct {
 	Failed uint64 `json:"failed"`
 	Usage
 }
-
-// RunFile is run/homed.json: how to find the node that runs on a data folder.
-type RunFile struct {
-	PID       int       `json:"pid"`
-	Version   string    `json:"version"`
-	HTTP      string    `json:"http"`
-	Socket    string    `json:"socket"`
-	Node      string    `json:"node"`
-	StartedAt time.Time `json:"started_at"`
-}
