@@ -115,11 +115,8 @@ func checkTable(path string, id uint64, c options.CompressionType, full bool) (s
 	if err != nil {
 		return 0, err
 	}
-	if err := checkFooter(data); err != nil {
-		return 0, err
-	}
 	defer func() {
-		// Badger asserts what it reads; a table that breaks an assertion is damaged.
+		// Badger trusts the lengths in the footer and panics where they lie.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: unreadable", errTable)
 		}
@@ -142,46 +139,6 @@ func checkTable(path string, id uint64, c options.CompressionType, full bool) (s
 		}
 	}
 	return stamp, nil
-}
-
-// checkFooter verifies the index of a table before badger reads it: badger ends
-// the process when the lengths in a footer lie.
-//
-//	blocks, index, index length 4, checksum, checksum length 4
-func checkFooter(data []byte) error {
-	bad := func(what string) error { return fmt.Errorf("%w: %s", errTable, what) }
-	end := len(data)
-	length := func(limit int) (int, bool) {
-		if end < 4 {
-			return 0, false
-		}
-		n := binary.BigEndian.Uint32(data[end-4 : end])
-		end -= 4
-		if uint64(n) > uint64(min(limit, end)) {
-			return 0, false
-		}
-		return int(n), true
-	}
-	n, ok := length(64)
-	if !ok {
-		return bad("footer")
-	}
-	var sum pb.Checksum
-	if err := proto.Unmarshal(data[end-n:end], &sum); err != nil {
-		return bad("footer checksum")
-	}
-	end -= n
-	n, ok = length(end)
-	if !ok || n == 0 {
-		return bad("footer index length")
-	}
-	if sum.Algo != pb.Checksum_CRC32C && sum.Algo != pb.Checksum_XXHash64 {
-		return bad("footer checksum kind")
-	}
-	if err := y.VerifyChecksum(data[end-n:end], &sum); err != nil {
-		return bad("index checksum")
-	}
-	return nil
 }
 
 // VerifyTables checks the checksum of every table on disk. It reads all data
