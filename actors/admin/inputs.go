@@ -162,13 +162,13 @@ func (f *face) hand(ctx context.Context, in *messages.Input) (*api.Submitted, *r
 }
 
 func (f *face) submitAndWait(ctx context.Context, in *messages.Input, wait time.Duration) (any, *refusal) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	watch, got, no := f.handWatched(ctx, in, messages.EventType_EVENT_TYPE_TASK)
 	if no != nil {
 		return nil, no
 	}
 	defer watch.close()
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	done, no := watch.end(ctx, nil)
 	switch {
 	case no != nil:
