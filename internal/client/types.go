@@ -1,0 +1,64 @@
+package client
+
+import "homeagent/messages/api"
+
+// The structs of the HTTP interface; see messages/api for what they hold.
+type (
+	Submit        = api.Submit
+	Submitted     = api.Submitted
+	Task          = api.Task
+	Usage         = api.Usage
+	Block         = api.Block
+	Stop          = api.Stop
+	Stopped       = api.Stopped
+	Event         = api.Event
+	Actor         = api.Actor
+	Scheduler     = api.Scheduler
+	Work          = api.Work
+	Agent         = api.Agent
+	Agents        = api.Agents
+	CreateAgent   = api.CreateAgent
+	Channel       = api.Channel
+	Channels      = api.Channels
+	Nodes         = api.Nodes
+	Status        = api.Status
+	Health        = api.Health
+	Tokens        = api.Tokens
+	Memory        = api.Memory
+	MemoryEvent   = api.MemoryEvent
+	Fact          = api.Fact
+	Facts         = api.Facts
+	FactsWritten  = api.FactsWritten
+	Value         = api.Value
+	Values        = api.Values
+	ValuesSet     = api.ValuesSet
+	Source        = api.Source
+	SourceView    = api.SourceView
+	Sources       = api.Sources
+	AddSource     = api.AddSource
+	Tested        = api.Tested
+	Failure       = api.Failure
+	ChatRequest   = api.ChatRequest
+	ChatTurn      = api.ChatTurn
+	ChatResponse  = api.ChatResponse
+	Models        = api.Models
+	ModelUsage    = api.ModelUsage
+	MemoryFigures = api.MemoryFigures
+)
+
+// Names of event types.
+const (
+	EventRawInput     = api.EventRawInput
+	EventOutput       = api.EventOutput
+	EventToolCall     = api.EventToolCall
+	EventContentDelta = api.EventContentDelta
+	EventError        = api.EventError
+	EventTask         = api.EventTask
+	EventSystem       = api.EventSystem
+)
+
+// Plain is the text of a JSON scalar.
+var Plain = api.Plain
+
+// Level writes a level for Submit.
+var Level = api.Level
