@@ -91,7 +91,7 @@ var Actors = map[string][]string{
 	"ledger":    {"memory"},
 	"memory":    {"memory"},
 	"plugins":   {"pluginhost"},
-	"providers": {"providers"},
+	"provider":  {"providers"},
 	"scheduler": nil,
 	"stages":    nil,
 	"timers":    nil,

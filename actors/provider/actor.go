@@ -1,0 +1,135 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"homeagent/actors/kit"
+	"homeagent/configs"
+	"homeagent/messages"
+	models "homeagent/providers"
+)
+
+// Rows of this package in the kernel's table.
+const (
+	// Kind is providers, at providers.
+	Kind = "providers"
+	// SourceKind is one source, at providers/source/<name>; spawned with its SourceSpec.
+	SourceKind = "source"
+	// CallKind is one call, below its source; spawned with its Complete.
+	CallKind = "call"
+)
+
+// Deps are what the kernel gives the actors of this package.
+type Deps struct {
+	// Client makes the calls.
+	Client *models.Client
+	// Settings gives the configuration in force.
+	Settings func() *configs.Snapshot
+	// Book is shared by all actors of this package on a node.
+	Book *Book
+	// Locals are the model servers looked for on loopback; nil means models.Locals.
+	Locals []models.Local
+	// Config is the actor that keeps settings; nil means "config".
+	Config *messages.Address
+}
+
+// Props makes providers.
+func Props(d Deps) kit.Props {
+	if d.Locals == nil {
+		d.Locals = models.Locals
+	}
+	if d.Config == nil {
+		d.Config = kit.Path("config")
+	}
+	return kit.Props{Kind: Kind, New: func() kit.Machine { return New(d.Config) }, Perform: d.perform, System: true}
+}
+
+// SourceProps makes a source from its SourceSpec.
+func SourceProps(params proto.Message) (kit.Props, error) {
+	spec, ok := params.(*messages.SourceSpec)
+	if !ok {
+		return kit.Props{}, fmt.Errorf("a source is made from a SourceSpec, not from %T", params)
+	}
+	return kit.Props{Kind: SourceKind, New: func() kit.Machine { return NewSource(spec) }, System: true}, nil
+}
+
+// CallProps makes a call from its Complete.
+func (d Deps) CallProps(params proto.Message) (kit.Props, error) {
+	c, ok := params.(*messages.Complete)
+	if !ok {
+		return kit.Props{}, fmt.Errorf("a call is made from a Complete, not from %T", params)
+	}
+	return kit.Props{Kind: CallKind, New: func() kit.Machine { return NewCall(c) }, Perform: d.performCall}, nil
+}
+
+func (d Deps) perform(sh kit.Shell, e kit.Effect) {
+	switch e := e.(type) {
+	case load:
+		sh.Go("load", 0, func(context.Context, func(any)) any { return d.Book.fill(d.Settings()) })
+	case find:
+		sh.Go("find", 0, func(ctx context.Context, _ func(any)) any { return d.find(ctx, e) })
+	case try:
+		sh.Go("try", 0, func(ctx context.Context, _ func(any)) any { return d.try(ctx, e) })
+	default:
+		panic(fmt.Sprintf("provider: effect %T has no performer", e))
+	}
+}
+
+// find leaves out the servers that are configured already.
+func (d Deps) find(ctx context.Context, e find) found {
+	out := found{Ask: e.Ask}
+	taken := make(map[string]bool)
+	for _, s := range *d.Book.sources.Load() {
+		taken[s.BaseURL] = true
+	}
+	for _, s := range d.Client.FindLocal(ctx, d.Locals) {
+		if !taken[s.GetBaseUrl()] {
+			out.Specs = append(out.Specs, s)
+		}
+	}
+	return out
+}
+
+func (d Deps) try(ctx context.Context, e try) tried {
+	src, ok := d.Book.Get(e.Known)
+	if !ok {
+		src = models.FromSpec(e.Spec, e.Key.Reveal())
+	}
+	return tried{Why: e, Result: d.Client.TestSource(ctx, src)}
+}
+
+const runWork = "run"
+
+func (d Deps) performCall(sh kit.Shell, e kit.Effect) {
+	r, ok := e.(run)
+	if !ok {
+		panic(fmt.Sprintf("provider: effect %T has no performer", e))
+	}
+	sh.Go(runWork, 0, func(ctx context.Context, emit func(any)) any { return d.run(ctx, r, emit) })
+}
+
+func (d Deps) run(ctx context.Context, r run, emit func(any)) any {
+	req := r.Complete.GetRequest()
+	src, ok := d.Book.Get(r.Source)
+	if !ok {
+		return finished{failure(r.Source, messages.ErrorKind_ERROR_KIND_NO_SOURCE, "the source was removed", models.Hint(messages.ErrorKind_ERROR_KIND_NO_SOURCE))}
+	}
+	res, _ := d.Client.Stream(ctx, src, req, models.Hooks{
+		Sent: func(s models.Sent) {
+			emit(sent{&messages.RequestSent{
+				CallId: req.GetCallId(), Source: src.Name, Model: s.Model, RequestHash: s.Hash, Attempt: r.Attempt,
+			}})
+		},
+		Delta: func(d *messages.Delta) { emit(d) },
+	})
+	return finished{res}
+}
+
+// failure makes the result of an attempt that failed on this side.
+func failure(source string, kind messages.ErrorKind, text, hint string) *messages.CompletionResult {
+	f := &models.Failure{Kind: kind, Source: source, Message: text, Hint: hint}
+	return &messages.CompletionResult{Source: source, Finish: messages.Finish_FINISH_ERROR, Failure: f.Proto()}
+}

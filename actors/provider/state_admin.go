@@ -1,0 +1,202 @@
+package provider
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"homeagent/actors/kit"
+	"homeagent/configs"
+	"homeagent/messages"
+	models "homeagent/providers"
+)
+
+// administer handles what people ask about sources.
+func (m *machine) administer(e kit.Event) {
+	switch v := e.Msg.(type) {
+	case *messages.ListSources:
+		m.add(find{Ask: asked(e)})
+	case found:
+		m.add(v.Ask.reply(m.list(v.Specs)))
+	case *messages.AddSource:
+		m.addSource(e, v)
+	case *messages.TestSource:
+		if m.known(v.GetName()) == nil {
+			m.add(e.Reply(unknown(v.GetName())))
+			return
+		}
+		m.add(try{Ask: asked(e), Known: v.GetName()})
+	case tried:
+		m.tried(v)
+	case *messages.RemoveSource:
+		m.remove(e, v)
+	case *messages.ResetSource:
+		if !m.router.Reset(v.GetName()) {
+			m.add(e.Reply(unknown(v.GetName())))
+			return
+		}
+		m.add(e.Reply(&messages.Ok{}))
+		m.show()
+	case *messages.ConfigSetResult:
+		m.configured(e.Corr, v.GetError())
+	case *messages.Error:
+		m.configured(e.Corr, v)
+	case *messages.Busy:
+		m.configured(e.Corr, &messages.Error{Code: kit.CodeBusy, Message: "the settings are busy", Hint: "Try again."})
+	}
+}
+
+func unknown(name string) *messages.Error {
+	return &messages.Error{
+		Code: "unknown_source", Message: fmt.Sprintf("there is no model source %q", name),
+		Hint: "List the sources to see their names.", Details: map[string]string{"source": name},
+	}
+}
+
+func (m *machine) known(name string) *known {
+	for i := range m.sources {
+		if m.sources[i].Spec.GetName() == name {
+			return &m.sources[i]
+		}
+	}
+	return nil
+}
+
+func (m *machine) list(specs []*messages.SourceSpec) *messages.SourceList {
+	out := &messages.SourceList{Found: specs}
+	for _, s := range m.router.Standings(m.now) {
+		k := m.known(s.Name)
+		f := m.figure(s.Name)
+		v := &messages.SourceView{
+			Spec: k.Spec, State: s.State, Active: int32(f.active), Calls: f.calls, Failed: f.failed, HasKey: k.HasKey,
+		}
+		if !s.Until.IsZero() {
+			v.CoolingUntilUs = s.Until.UnixMicro()
+		}
+		if s.Last != nil {
+			v.LastFailure = s.Last.Proto()
+		}
+		out.Sources = append(out.Sources, v)
+	}
+	return out
+}
+
+func (m *machine) addSource(e kit.Event, a *messages.AddSource) {
+	spec := a.GetSpec()
+	if err := models.FromSpec(spec, "").Check(); err != nil {
+		f := &models.Failure{Kind: messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, Source: spec.GetName(), Message: err.Error()}
+		m.add(e.Reply(&messages.SourceTested{Failure: f.Proto()}))
+		return
+	}
+	m.add(try{Ask: asked(e), Spec: spec, Key: configs.NewSecret(a.GetApiKey()), Keep: true, Force: a.GetForce()})
+}
+
+// tried answers a test, or keeps what was tested. A working test of a known
+// source ends its cooldown.
+func (m *machine) tried(t tried) {
+	switch {
+	case !t.Why.Keep:
+		if t.Result.GetWorks() {
+			m.router.Answered(t.Why.Known)
+			m.show()
+		}
+		m.add(t.Why.Ask.reply(t.Result))
+	case !t.Result.GetWorks() && !t.Why.Force:
+		m.add(t.Why.Ask.reply(t.Result))
+	default:
+		m.save(saving{t.Why.Ask, t.Result}, entries(t.Why.Spec, t.Why.Key))
+	}
+}
+
+// entries are the settings of a source; what is at its default is left out.
+func entries(s *messages.SourceSpec, key configs.Secret) []*messages.ConfigEntry {
+	var out []*messages.ConfigEntry
+	set := func(field, value string) {
+		if value != "" {
+			out = append(out, &messages.ConfigEntry{Key: configs.SourceKey(s.GetName(), field), Value: &value})
+		}
+	}
+	number := func(field string, n int32) {
+		if n != 0 {
+			set(field, strconv.Itoa(int(n)))
+		}
+	}
+	set(configs.SourceAdapter, s.GetAdapter())
+	set(configs.SourceBaseURL, s.GetBaseUrl())
+	set(configs.SourceModel, s.GetModel())
+	set(configs.SourceAPIKey, key.Reveal())
+	number(configs.SourcePriority, s.GetPriority())
+	number(configs.SourceMaxConcurrent, s.GetMaxConcurrent())
+	number(configs.SourceContextWindow, s.GetContextWindow())
+	set(configs.SourceEnabled, strconv.FormatBool(s.GetEnabled()))
+	return out
+}
+
+func (m *machine) remove(e kit.Event, r *messages.RemoveSource) {
+	if m.known(r.GetName()) == nil {
+		m.add(e.Reply(unknown(r.GetName())))
+		return
+	}
+	m.save(saving{ask: asked(e)}, []*messages.ConfigEntry{{Key: configs.SourcePrefix + r.GetName()}})
+}
+
+// save has config keep settings; its answer comes with the same correlation.
+func (m *machine) save(s saving, entries []*messages.ConfigEntry) {
+	m.saved++
+	corr := "save/" + strconv.Itoa(m.saved)
+	m.saves[corr] = s
+	m.add(kit.Send{To: m.config, Corr: corr, Msg: &messages.ConfigSet{Entries: entries}})
+}
+
+func (m *machine) configured(corr string, err *messages.Error) {
+	s, ok := m.saves[corr]
+	if !ok {
+		return
+	}
+	delete(m.saves, corr)
+	switch {
+	case s.tested == nil && err != nil:
+		m.add(s.ask.reply(err))
+	case s.tested == nil:
+		m.settle(s.ask, &messages.Ok{})
+	case err != nil:
+		m.add(s.ask.reply(&messages.SourceTested{
+			Works: s.tested.GetWorks(), Text: s.tested.GetText(), Model: s.tested.GetModel(), TookMs: s.tested.GetTookMs(),
+			Failure: &messages.CompletionFailure{Kind: messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, Error: err},
+		}))
+	default:
+		m.settle(s.ask, &messages.SourceTested{
+			Works: s.tested.GetWorks(), Text: s.tested.GetText(), Model: s.tested.GetModel(), TookMs: s.tested.GetTookMs(),
+			Failure: s.tested.GetFailure(), Saved: true,
+		})
+	}
+}
+
+// Show is what people see of providers.
+func (m *machine) Show() any {
+	type view struct {
+		Name, State string
+		Active      int
+		Calls       uint64
+		Failed      uint64
+	}
+	type pending struct {
+		CallID, Source string
+		Attempt        int
+		Waiting        bool
+	}
+	var out struct {
+		Sources  []view
+		Requests []pending
+	}
+	for _, s := range m.router.Standings(m.now) {
+		f := m.figure(s.Name)
+		out.Sources = append(out.Sources, view{s.Name, s.State, f.active, f.calls, f.failed})
+	}
+	for id, r := range m.requests {
+		out.Requests = append(out.Requests, pending{id, r.source, r.attempt, r.waiting})
+	}
+	slices.SortFunc(out.Requests, func(a, b pending) int { return cmp.Compare(a.CallID, b.CallID) })
+	return out
+}
