@@ -3,7 +3,6 @@ package configs_test
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -416,100 +415,6 @@ func TestStoredProblems(t *testing.T) {
 	}
 }
 
-func TestPluginKeys(t *testing.T) {
-	keys := []configs.Key{
-		{Name: "plugin.web.port", Type: configs.TypeInt, Default: "80", Min: "1", Max: "65535", English: "Port", Chinese: "端口",
-			Category: configs.CategoryPlugin, Description: "The port.", Apply: configs.Live},
-		{Name: "plugin.web.token", Type: configs.TypeSecret, English: "Token", Chinese: "令牌",
-			Category: configs.CategoryPlugin, Description: "The token.", Apply: configs.Live},
-		{Name: "plugin.web.mode", Type: configs.TypeEnum, Default: "a", Options: []string{"a", "b"}, English: "Mode", Chinese: "模式",
-			Category: configs.CategoryPlugin, Description: "The mode.", Apply: configs.Restart},
-	}
-	n := newNode(t, "HOMED_PLUGIN_WEB_PORT=81")
-	change, err := n.Register("web", keys)
-	if err != nil || len(change.Changed) != 2 {
-		t.Fatalf("register: %+v, %v", change, err)
-	}
-	if n.Snapshot().Int("plugin.web.port") != 81 {
-		t.Error("the variable of a plugin key is not taken up")
-	}
-	n.set("plugin.web.token", "t0k", "plugin.web.mode", "b")
-	if n.Snapshot().Secret("plugin.web.token").Reveal() != "t0k" || n.Snapshot().String("plugin.web.mode") != "a" {
-		t.Error("a secret is not in force, or a restart key is")
-	}
-	if _, err := n.Unregister("web"); err != nil {
-		t.Fatal(err)
-	}
-	_, err = n.Get("plugin.web.port")
-	wantError(t, err, configs.CodeUnknownKey)
-	if _, err := n.Register("web", keys); err != nil || n.Snapshot().String("plugin.web.mode") != "b" {
-		t.Errorf("after the plugin's restart mode is %q, %v", n.Snapshot().String("plugin.web.mode"), err)
-	}
-	_, err = n.Register("other", keys)
-	wantError(t, err, configs.CodeBadKey, "declared by that plugin")
-	_, err = n.Unregister(configs.Core)
-	wantError(t, err, configs.CodeBadKey)
-
-	bad := newNode(t, "HOMED_PLUGIN_WEB_PORT=0")
-	_, err = bad.Register("web", keys)
-	wantError(t, err, configs.CodeBadValue, "HOMED_PLUGIN_WEB_PORT")
-	_, err = bad.Get("plugin.web.port")
-	wantError(t, err, configs.CodeUnknownKey)
-}
-
-func TestCollisions(t *testing.T) {
-	key := func(name string) configs.Key {
-		return configs.Key{Name: name, Type: configs.TypeInt, English: "x", Chinese: "x", Description: "x",
-			Category: configs.CategoryNode, Apply: configs.Live}
-	}
-	cases := []struct{ a, b, says string }{
-		{"core.a.b", "core.a.b", "the same name"},
-		{"core.a.b_c", "core.a_b.c", "HOMED_CORE_A_B_C"},
-		{"core.a.<name>.b", "core.a.x.b", "the same name"},
-		{"core.a.<name>.b", "core.a_x.b", "HOMED_CORE_A_X_B"},
-		{"core.a.<name>", "core.a.b.<name>.c", "names below core.a."},
-	}
-	for _, c := range cases {
-		_, err := configs.Open(configs.Options{
-			Values: configs.NewMapKV(), Secrets: configs.NewMapKV(), Vault: configs.NewVault("none"),
-			Keys: []configs.Key{key(c.a), key(c.b)},
-		})
-		wantError(t, err, configs.CodeCollision, c.says)
-	}
-}
-
-func TestBadDeclarations(t *testing.T) {
-	good := configs.Key{Name: "core.a.b", Type: configs.TypeInt, English: "x", Chinese: "x", Description: "x",
-		Category: configs.CategoryNode, Apply: configs.Live}
-	cases := map[string]func(k *configs.Key){
-		"one segment":      func(k *configs.Key) { k.Name = "core.a" },
-		"foreign space":    func(k *configs.Key) { k.Name = "other.a.b" },
-		"upper case":       func(k *configs.Key) { k.Name = "core.a.B" },
-		"two wildcards":    func(k *configs.Key) { k.Name = "core.<name>.<name>" },
-		"type":             func(k *configs.Key) { k.Type = "number" },
-		"no apply":         func(k *configs.Key) { k.Apply = "" },
-		"no Chinese":       func(k *configs.Key) { k.Chinese = "" },
-		"category":         func(k *configs.Key) { k.Category = "x" },
-		"options":          func(k *configs.Key) { k.Options = []string{"a"} },
-		"enum without":     func(k *configs.Key) { k.Type = configs.TypeEnum },
-		"default":          func(k *configs.Key) { k.Default = "x" },
-		"default below":    func(k *configs.Key) { k.Default, k.Min = "1", "2" },
-		"minimum":          func(k *configs.Key) { k.Min = "x" },
-		"bound of a bool":  func(k *configs.Key) { k.Type, k.Min = configs.TypeBool, "1" },
-		"secret's default": func(k *configs.Key) { k.Type, k.Default = configs.TypeSecret, "x" },
-	}
-	for name, spoil := range cases {
-		k := good
-		spoil(&k)
-		_, err := configs.Open(configs.Options{
-			Values: configs.NewMapKV(), Secrets: configs.NewMapKV(), Vault: configs.NewVault("none"), Keys: []configs.Key{k},
-		})
-		if configs.CodeOf(err) != configs.CodeBadKey {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestListShowsNoSecret(t *testing.T) {
 	n := newNode(t)
 	n.set("core.llm.sources.a.adapter", "openai", "core.llm.sources.a.api_key", "sk-very-secret")
@@ -568,90 +473,5 @@ func TestWrongUseOfASnapshotPanics(t *testing.T) {
 			}()
 			use()
 		}()
-	}
-}
-
-// failing is a store that fails on demand.
-type failing struct {
-	*configs.MapKV
-	after int // writes that still succeed
-}
-
-func (f *failing) Put(key string, value []byte) error {
-	if f.after--; f.after < 0 {
-		return errors.New("disk is gone")
-	}
-	return f.MapKV.Put(key, value)
-}
-
-func TestWriteFailure(t *testing.T) {
-	kv := &failing{MapKV: configs.NewMapKV(), after: 1}
-	r, err := configs.Open(configs.Options{Values: kv, Secrets: configs.NewMapKV(), Vault: configs.NewVault("none")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = r.Set(nil, edits("core.llm.sources.a.adapter", "openai", "core.llm.sources.a.model", "m", "core.llm.sources.a.priority", "1")...)
-	wantError(t, err, configs.CodeStore, "disk is gone")
-	if names := r.Snapshot().Instances(configs.SourcePrefix); len(names) != 0 {
-		t.Errorf("half a source exists: %q", names)
-	}
-	if len(r.Problems()) != 1 {
-		t.Errorf("the half is not reported: %+v", r.Problems())
-	}
-}
-
-func TestDocumentation(t *testing.T) {
-	file := filepath.Join("..", "docs", "config.md")
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(content) != configs.Markdown() {
-		t.Error("docs/config.md is not what the declarations say; run go generate ./configs")
-	}
-}
-
-func TestDroppedKeysAreGone(t *testing.T) {
-	for _, gone := range configs.DroppedKeys() {
-		for _, key := range configs.Keys() {
-			if key.Name == gone.Name || strings.HasSuffix(gone.Name, "*") && strings.HasPrefix(key.Name, strings.TrimSuffix(gone.Name, "*")) {
-				t.Errorf("%s is declared and dropped", key.Name)
-			}
-		}
-		if gone.Hint == "" {
-			t.Errorf("%s has no hint", gone.Name)
-		}
-	}
-}
-
-func TestPersona(t *testing.T) {
-	facts := configs.Placeholders{AgentName: "{{node_name}}", NodeName: "attic", KernelVersion: "1.2"}
-	text := facts.Expand(configs.Persona())
-	if !strings.Contains(text, `the node "attic"`) || !strings.Contains(text, "You are {{node_name}},") {
-		t.Errorf("persona expands to %.120q", text)
-	}
-	if got := facts.Expand("v{{ kernel_version }} {{nope}}"); got != "v1.2 {{nope}}" {
-		t.Errorf("got %q", got)
-	}
-	n := newNode(t)
-	n.set(configs.KeyAgentSystemPrompt, configs.Persona())
-	if n.Snapshot().String(configs.KeyAgentSystemPrompt) != configs.Persona() {
-		t.Error("the persona does not survive being set")
-	}
-}
-
-func TestMessage(t *testing.T) {
-	n := newNode(t)
-	_, err := n.Set(nil, edits("core.agent.queue_limit", "x", "core.agent.tool_timeout", "y")...)
-	m := configs.Message(err)
-	if m.GetCode() != "bad_value" || m.GetDetails()["key"] != "core.agent.queue_limit" || m.GetHint() == "" ||
-		!strings.Contains(m.GetMessage(), "core.agent.tool_timeout") {
-		t.Errorf("message %v", m)
-	}
-	if configs.Message(nil) != nil {
-		t.Error("no error has a message")
-	}
-	if m := configs.Message(errors.New("dial tcp 10.0.0.1")); m.GetCode() != "internal" || strings.Contains(m.GetMessage(), "10.0") {
-		t.Errorf("foreign error: %v", m)
 	}
 }
