@@ -1,0 +1,246 @@
+package tools
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+
+	"homeagent/actors/kit"
+	"homeagent/actors/kit/kittest"
+	"homeagent/messages"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	start  = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	memory = &messages.Address{Path: "memory", Epoch: 7}
+	home   = &messages.Address{Path: "plugins/home", Epoch: 7}
+	turn   = &messages.Address{Path: "agents/main/turn/T1", Epoch: 7}
+)
+
+func def(name string) *messages.ToolDef {
+	return &messages.ToolDef{
+		Name: name, ParametersJson: []byte(`{"type":"object","required":["x"],"properties":{"x":{"type":"integer"}}}`),
+		Effect: messages.ToolEffect_TOOL_EFFECT_PURE,
+	}
+}
+
+func register(owner *messages.Address, names ...string) kit.Event {
+	r := &messages.RegisterTools{Owner: owner}
+	for _, n := range names {
+		r.Tools = append(r.Tools, def(n))
+	}
+	return kit.Event{From: owner, Corr: "reg", Msg: r}
+}
+
+func callOf(id, name, args string) kit.Event {
+	return kit.Event{From: turn, Corr: id + "#1", Msg: &messages.CallTool{
+		Agent: "main", TaskId: "T1",
+		Call: &messages.ToolInvocation{CallId: id, Name: name, ArgumentsJson: []byte(args)},
+	}}
+}
+
+func script(t *testing.T, name string, p Params) *kittest.Script {
+	s := kittest.New(t, name, New(p), start)
+	s.Step(0, kit.Event{Msg: kit.Started{Self: kit.Path("tools")}})
+	return s
+}
+
+func TestRegister(t *testing.T) {
+	s := script(t, "register", Params{})
+	s.Step(time.Second, register(memory, "memory_recall", "memory_commit"))
+	s.Step(time.Second, register(home, "lamp"))
+	s.Note("a name that another owner has: nothing of the list is taken")
+	s.Step(time.Second, register(home, "door", "memory_recall"))
+	s.Step(time.Second, register(home, "door", "door"))
+	s.Step(time.Second, register(home, "time_now"))
+	s.Step(time.Second, register(home, "no spaces"))
+	bad := register(home, "door")
+	bad.Msg.(*messages.RegisterTools).Tools[0].ParametersJson = []byte(`{"type":"string"}`)
+	s.Step(time.Second, bad)
+	s.Step(time.Second, kit.Event{From: turn, Corr: "l", Msg: &messages.ListTools{Agent: "main"}})
+	s.Note("the same owner replaces its list")
+	s.Step(time.Second, register(home, "door"))
+	s.Step(time.Second, kit.Event{From: turn, Corr: "l", Msg: &messages.ListTools{Agent: "main"}})
+	s.Note("an owner that ends loses it")
+	s.Step(time.Second, kit.Event{Msg: kit.Ended{Who: memory}})
+	s.Step(time.Second, register(home))
+	s.Show()
+	s.Done()
+}
+
+func TestCall(t *testing.T) {
+	s := script(t, "call", Params{})
+	s.Step(time.Second, register(home, "lamp", "door"))
+	s.Step(time.Second, callOf("c1", "lamp", `{"x":1}`))
+	s.Step(20*time.Millisecond, kit.Event{From: home, Corr: "call/1", Msg: &messages.ToolResult{Content: "on"}})
+	s.Note("a second result is late")
+	s.Step(time.Second, kit.Event{From: home, Corr: "call/1", Msg: &messages.ToolResult{Content: "off"}})
+	s.Note("arguments put right, and refused")
+	s.Step(time.Second, callOf("c2", "lamp", `{"x":"5"}`))
+	s.Step(time.Second, callOf("c3", "lamp", `{"x":"five"}`))
+	s.Step(time.Second, callOf("c4", "lamp", ``))
+	s.Note("no such tool")
+	s.Step(time.Second, callOf("c5", "lampp", `{}`))
+	s.Note("the node's own tool")
+	s.Step(time.Second, callOf("c6", "time_now", `{}`))
+	s.Note("the owner's Error and Busy, and an owner that cannot be reached")
+	s.Step(time.Second, kit.Event{From: home, Corr: "call/2", Msg: &messages.Error{Code: "x", Message: "The lamp is unplugged.", Hint: "Plug it in."}})
+	s.Step(time.Second, callOf("c7", "door", `{"x":1}`))
+	s.Step(time.Second, kit.Event{From: home, Corr: "call/3", Msg: &messages.Busy{}})
+	sent := s.Step(time.Second, callOf("c8", "door", `{"x":1}`))
+	s.Step(time.Second, kit.Event{Msg: kit.Fault{Effect: sent[0], Err: &messages.Error{Code: "actor_gone", Message: "The actor is gone."}}})
+	s.Show()
+	s.Done()
+}
+
+func TestTimeAndCancel(t *testing.T) {
+	s := script(t, "time", Params{})
+	r := register(home, "lamp")
+	r.Msg.(*messages.RegisterTools).Tools[0].TimeoutMs = 1500
+	s.Step(time.Second, r)
+	s.Note("too late: the text names the real limit")
+	s.Step(time.Second, callOf("c1", "lamp", `{"x":1}`))
+	s.Step(1500*time.Millisecond, kit.Event{Msg: late{"call/1"}})
+	s.Note("the deadline of the turn is nearer")
+	c := callOf("c2", "lamp", `{"x":1}`)
+	c.Msg.(*messages.CallTool).DeadlineUs = s.Now().Add(2 * time.Second).UnixMicro()
+	s.Step(time.Second, c)
+	s.Step(time.Second, kit.Event{Msg: late{"call/2"}})
+	c = callOf("c3", "lamp", `{"x":1}`)
+	c.Msg.(*messages.CallTool).DeadlineUs = s.Now().UnixMicro()
+	s.Step(time.Second, c)
+	s.Note("a cancel that the owner confirms, and one that it does not")
+	s.Step(time.Second, callOf("c4", "lamp", `{"x":1}`))
+	s.Step(0, kit.Event{From: turn, Msg: &messages.CancelTool{CallId: "c4", Reason: "preempt"}})
+	s.Step(0, kit.Event{From: home, Corr: "call/3", Msg: &messages.ToolResult{Error: &messages.ToolError{Reason: "cancelled"}}})
+	s.Step(time.Second, callOf("c5", "lamp", `{"x":1}`))
+	s.Step(0, kit.Event{From: turn, Msg: &messages.CancelTool{CallId: "c5", Reason: "stop"}})
+	s.Step(5*time.Second, kit.Event{Msg: late{"call/4"}})
+	s.Step(0, kit.Event{From: turn, Msg: &messages.CancelTool{CallId: "unknown", Reason: "stop"}})
+	s.Done()
+}
+
+func TestOwnerEnds(t *testing.T) {
+	s := script(t, "owner_ends", Params{})
+	r := register(home, "lamp", "door")
+	r.Msg.(*messages.RegisterTools).Tools[1].Effect = messages.ToolEffect_TOOL_EFFECT_UNSPECIFIED
+	s.Step(time.Second, r)
+	s.Step(time.Second, callOf("c1", "lamp", `{"x":1}`))
+	s.Step(time.Second, callOf("c2", "door", `{"x":1}`))
+	s.Note("of an earlier boot: nothing")
+	s.Step(time.Second, kit.Event{Msg: kit.Ended{Who: &messages.Address{Path: "plugins/home", Epoch: 6}}})
+	s.Step(time.Second, kit.Event{Msg: kit.Ended{Who: home, Failure: "killed"}})
+	s.Step(time.Second, callOf("c3", "lamp", `{"x":1}`))
+	s.Done()
+}
+
+func TestUsable(t *testing.T) {
+	m := New(Params{})
+	r := register(home, "lamp")
+	r.Msg.(*messages.RegisterTools).Tools[0].MainOnly = true
+	m.Step(start, r)
+	for name, change := range map[string]func(*messages.CallTool){
+		reasonNotFound: func(c *messages.CallTool) { c.Agent = "main/resident/cook" },
+		reasonDenied:   func(c *messages.CallTool) { c.Call.Denied = "no" },
+		reasonType:     func(c *messages.CallTool) { c.Call.Invalid = "truncated" },
+	} {
+		e := callOf("c1", "lamp", `{"x":1}`)
+		change(e.Msg.(*messages.CallTool))
+		out := m.Step(start, e)
+		got, ok := out[0].(kit.Reply)
+		if len(out) != 1 || !ok || got.Msg.(*messages.ToolResult).GetError().GetReason() != name {
+			t.Errorf("%s: got %v", name, out)
+		}
+	}
+}
+
+func TestResultCap(t *testing.T) {
+	m := New(Params{ResultCap: 10})
+	m.Step(start, register(home, "lamp"))
+	m.Step(start, callOf("c1", "lamp", `{"x":1}`))
+	given := &messages.ToolResult{Content: strings.Repeat("灯", 5)}
+	before := proto.Clone(given)
+	out := m.Step(start, kit.Event{Corr: "call/1", Msg: given})
+	r := out[len(out)-1].(kit.Reply).Msg.(*messages.ToolResult)
+	if want := "灯灯灯\n[cut: this is the first 9 of 15 bytes]"; r.GetContent() != want || !utf8.ValidString(r.GetContent()) {
+		t.Errorf("got %q, want %q", r.GetContent(), want)
+	}
+	if r.GetTaint() != messages.Taint_TAINT_FOREIGN || r.GetCallId() != "c1" || r.GetName() != "lamp" {
+		t.Errorf("result %v", r)
+	}
+	if !proto.Equal(given, before) {
+		t.Error("the owner's message changed")
+	}
+	if capped("1234567890", 10) != "1234567890" {
+		t.Error("a result at the limit was cut")
+	}
+}
+
+// The whole actor under the runtime: a call through it to an owner, and an owner that is stopped while a call runs.
+func TestActor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, err := kit.NewRuntime(kit.Config{Node: "n", Epoch: 7, Seed: 1, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools, err := rt.SpawnTop("tools", Props(Params{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = rt.SpawnTop("owner", kit.Props{Kind: "owner", New: func() kit.Machine { return owner{} }}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		ask := func(x string) *messages.ToolResult {
+			m, err := rt.Ask(t.Context(), tools, callOf("c1", "lamp", `{"x":`+x+`}`).Msg.(proto.Message))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.(*messages.ToolResult)
+		}
+		if got := ask("1"); got.GetContent() != "on" {
+			t.Errorf("result %v", got)
+		}
+		done := make(chan *messages.ToolResult)
+		go func() { done <- ask("2") }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := rt.Stop(ctx, "owner"); err != nil {
+			t.Error(err)
+		}
+		if got := <-done; got.GetError().GetReason() != reasonFailed {
+			t.Errorf("result %v", got)
+		}
+		if got := ask("1"); got.GetError().GetReason() != reasonNotFound {
+			t.Errorf("result %v", got)
+		}
+		if err := rt.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// owner serves lamp: it answers x=1 and never x=2.
+type owner struct{}
+
+func (owner) Step(_ time.Time, e kit.Event) []kit.Effect {
+	switch m := e.Msg.(type) {
+	case kit.Started:
+		return []kit.Effect{kit.Send{To: kit.Path("tools"), Corr: "r", Msg: &messages.RegisterTools{Owner: m.Self, Tools: []*messages.ToolDef{def("lamp")}}}}
+	case *messages.CallTool:
+		if strings.Contains(string(m.GetCall().GetArgumentsJson()), "1") {
+			return []kit.Effect{e.Reply(&messages.ToolResult{CallId: m.GetCall().GetCallId(), Name: "lamp", Content: "on"})}
+		}
+	}
+	return nil
+}
