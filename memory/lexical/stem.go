@@ -135,10 +135,26 @@ type suffix struct{ old, new string }
 
 // Longer endings come before those they contain.
 var doubleSuffixes = []suffix{
-	{"ational", "ate"}, {"ization", "ize"}, {"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"},
-	{"tional", "tion"}, {"biliti", "ble"}, {"entli", "ent"}, {"ousli", "ous"}, {"ation", "ate"},
-	{"alism", "al"}, {"aliti", "al"}, {"iviti", "ive"}, {"enci", "ence"}, {"anci", "ance"},
-	{"izer", "ize"}, {"abli", "able"}, {"alli", "al"}, {"ator", "ate"}, {"eli", "e"},
+	{"ational", "ate"},
+	{"ization", "ize"},
+	{"iveness", "ive"},
+	{"fulness", "ful"},
+	{"ousness", "ous"},
+	{"tional", "tion"},
+	{"biliti", "ble"},
+	{"entli", "ent"},
+	{"ousli", "ous"},
+	{"ation", "ate"},
+	{"alism", "al"},
+	{"aliti", "al"},
+	{"iviti", "ive"},
+	{"enci", "ence"},
+	{"anci", "ance"},
+	{"izer", "ize"},
+	{"abli", "able"},
+	{"alli", "al"},
+	{"ator", "ate"},
+	{"eli", "e"},
 }
 
 var icSuffixes = []suffix{

@@ -66,8 +66,15 @@ func TestQueryEvidence(t *testing.T) {
 func TestStem(t *testing.T) {
 	// Pairs that must meet, and pairs that must not.
 	for _, p := range [][2]string{
-		{"birthdays", "birthday"}, {"parties", "party"}, {"running", "runs"}, {"adopted", "adopting"}, {"cities", "city"},
-		{"hoping", "hope"}, {"relational", "relate"}, {"happiness", "happy"}, {"camping", "camped"},
+		{"birthdays", "birthday"},
+		{"parties", "party"},
+		{"running", "runs"},
+		{"adopted", "adopting"},
+		{"cities", "city"},
+		{"hoping", "hope"},
+		{"relational", "relate"},
+		{"happiness", "happy"},
+		{"camping", "camped"},
 	} {
 		if stem(p[0]) != stem(p[1]) {
 			t.Errorf("%s -> %s, %s -> %s", p[0], stem(p[0]), p[1], stem(p[1]))
