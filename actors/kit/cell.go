@@ -208,9 +208,8 @@ func (c *cell) InvokeSystemMessage(item any) {
 		c.halting = true
 		c.inner.InvokeSystemMessage(m)
 	case *actor.Terminated:
-		kid := c.kids[kidName(c, m.Who.GetId())]
+		c.kidGone(c.kids[kidName(c, m.Who.GetId())]) // before a restart that waits for it spawns it anew
 		c.inner.InvokeSystemMessage(m)
-		c.kidGone(kid)
 	case *envelope, *stopOrder, *exec:
 		c.handled.Add(1)
 		c.controlItem(m)

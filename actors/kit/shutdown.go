@@ -37,10 +37,8 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 	var err error
 	rt.down.Do(func() {
 		rt.draining.Store(true)
-		err = errors.Join(
-			rt.endAll(ctx, func(c *cell) bool { return c != rt.root }),
-			rt.endAll(ctx, func(*cell) bool { return true }),
-		)
+		err = rt.endAll(ctx, func(c *cell) bool { return c != rt.root })
+		rt.endRoot(ctx)
 		rt.sweep.stop()
 		rt.system.Shutdown()
 	})
@@ -98,9 +96,6 @@ func (rt *Runtime) deepest(pick func(*cell) bool) []*cell {
 // endCell ends one actor: after what is in its mailbox, and when that takes too long, at once.
 func (rt *Runtime) endCell(ctx context.Context, c *cell) error {
 	c.shut.Store(true)
-	if c.parent == nil {
-		return rt.endRoot(ctx)
-	}
 	// A user lane that is held, by a person or by a pending restart, never drains.
 	phase := c.phase.Load()
 	err := rt.stopCell(ctx, c, phase != phasePaused && phase != phaseRestarting)
@@ -120,15 +115,14 @@ func (rt *Runtime) endCell(ctx context.Context, c *cell) error {
 	}
 }
 
-// endRoot ends the root without waiting for children that were left behind: they are named already.
-func (rt *Runtime) endRoot(ctx context.Context) error {
+// endRoot ends the root. It does not wait for children that were left behind: they are named already.
+func (rt *Runtime) endRoot(ctx context.Context) {
 	rt.root.Mailbox.PostSystemMessage(&actor.Stop{})
 	if len(rt.all()) > 1 {
-		return nil
+		return
 	}
 	select {
 	case <-rt.root.done():
 	case <-ctx.Done():
 	}
-	return nil
 }
