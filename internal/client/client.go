@@ -53,7 +53,7 @@ func Open(o Options) (*Client, error) {
 	}
 	state, err := l.ReadState()
 	if errors.Is(err, paths.ErrNotRunning) {
-		return nil, fmt.Errorf("%w (%s): start it with homed --data", ErrNotRunning, l.Data())
+		return nil, &notRunning{data: l.Data()}
 	}
 	if err != nil {
 		return nil, err
@@ -63,11 +63,20 @@ func Open(o Options) (*Client, error) {
 		c = overSocket(l.Socket())
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("local socket: %w", err)
-	} else if c, err = openURL("http://"+state.HTTP, l.Token()); err != nil {
+	} else if c, err = openURL("http://"+dialable(state.HTTP), l.Token()); err != nil {
 		return nil, err
 	}
 	c.logs = filepath.Join(l.Logs(), "homed.log")
 	return c, nil
+}
+
+// dialable is an address to reach a listener of this machine by; one on all addresses answers on loopback too.
+func dialable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() {
+		return addr
+	}
+	return net.JoinHostPort("127.0.0.1", port)
 }
 
 func overSocket(path string) *Client {

@@ -53,3 +53,12 @@ func Code(err error) string {
 func unreachable(where string, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrUnreachable, where, err)
 }
+
+// notRunning is ErrNotRunning with the folder.
+type notRunning struct{ data string }
+
+func (e *notRunning) Error() string {
+	return "no node runs on the data folder " + e.data + ": start it with homed --data"
+}
+
+func (*notRunning) Unwrap() error { return ErrNotRunning }
