@@ -1,0 +1,386 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"homeagent/internal/client"
+)
+
+type sendCmd struct {
+	Text         []string `arg:"" help:"The input."`
+	Agent        string   `help:"Agent; default main." placeholder:"NAME"`
+	Channel      string   `default:"cli" help:"Channel."`
+	Conversation string   `default:"main" help:"Conversation."`
+	Level        int      `default:"-1" help:"Level 0 to 3; default by the channel."`
+	Mode         string   `enum:",steer,queue,interrupt" default:"" help:"steer, queue or interrupt; default by the channel."`
+	Key          string   `help:"Idempotency key." placeholder:"KEY"`
+	Wait         bool     `help:"Wait for the answer."`
+}
+
+func (s *sendCmd) Run(c *console, node *client.Client) error {
+	in := client.Submit{
+		Text: strings.Join(s.Text, " "), Agent: s.Agent, Channel: s.Channel, Conversation: s.Conversation, Mode: s.Mode,
+		IdempotencyKey: s.Key, Wait: s.Wait,
+	}
+	if s.Level != -1 {
+		in.Level = client.Level(s.Level)
+	}
+	got, err := node.Submit(c.ctx, in)
+	if err != nil {
+		return err
+	}
+	if err := c.show(got, func() {
+		if got.Task != nil {
+			c.printf("%s\n", clean(got.Task.Text))
+			return
+		}
+		c.printf("%s %s", got.InputID, got.Outcome)
+		if got.Position > 0 {
+			c.printf(" %d", got.Position)
+		}
+		c.printf("\n")
+	}); err != nil {
+		return err
+	}
+	if s.Wait && (got.Task == nil || got.Task.End != "answered") {
+		return errUnwell
+	}
+	return nil
+}
+
+type chatCmd struct {
+	Text         []string `arg:"" optional:"" help:"What to say; without it, a conversation."`
+	Agent        string   `help:"Agent; default main." placeholder:"NAME"`
+	Conversation string   `default:"main" help:"Conversation."`
+	Mode         string   `enum:",steer,queue,interrupt" default:"" help:"How it meets a running answer."`
+}
+
+func (ch *chatCmd) Run(c *console, node *client.Client) error {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	s, err := node.Session(ctx, client.SessionOptions{Channel: "cli", Conversation: ch.Conversation, Agent: ch.Agent})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if len(ch.Text) == 0 {
+		return ch.talk(ctx, cancel, c, node, s)
+	}
+	return ch.once(ctx, cancel, c, s)
+}
+
+// once says one thing and writes the answer as it comes; nothing else goes to the output.
+func (ch *chatCmd) once(ctx context.Context, cancel context.CancelFunc, c *console, s *client.Session) error {
+	text := strings.Join(ch.Text, " ")
+	if strings.HasPrefix(text, "/") {
+		return fmt.Errorf("%s is a command of the conversation: say it there, or use waiter %s", text, strings.TrimPrefix(text, "/"))
+	}
+	sent, err := s.Send(ctx, text, ch.Mode)
+	if err != nil {
+		return err
+	}
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		ch.interrupted(ctx, cancel, c, s)
+	}()
+	defer func() {
+		cancel()
+		<-left
+	}()
+	to := &answer{c: c}
+	t, err := s.Follow(ctx, sent.InputID, to)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return errors.Join(c.show(t, nil), unwell(t))
+	}
+	to.newline()
+	if t.End != "answered" {
+		_, _ = fmt.Fprintf(c.errout, "waiter: %s\n", endOf(t))
+	}
+	return unwell(t)
+}
+
+func unwell(t *client.Task) error {
+	if t.End != "answered" {
+		return errUnwell
+	}
+	return nil
+}
+
+func endOf(t *client.Task) string {
+	s := t.End
+	if t.Reason != "" && t.Reason != t.End {
+		s += " (" + t.Reason + ")"
+	}
+	if t.Text != "" {
+		s += ": " + clean(t.Text)
+	}
+	return s
+}
+
+// interrupted stops the agent at the first Ctrl-C and leaves at the second.
+func (ch *chatCmd) interrupted(ctx context.Context, leave context.CancelFunc, c *console, s *client.Session) {
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.interrupts:
+		}
+		if n > 0 {
+			leave()
+			return
+		}
+		if _, err := s.Stop(ctx); err != nil {
+			_, _ = fmt.Fprintf(c.errout, "waiter: %v\n", err)
+		}
+	}
+}
+
+// answer writes the text of one answer and says the rest on the error output.
+type answer struct {
+	c    *console
+	open bool // the last line is not ended
+}
+
+func (a *answer) Text(_, piece string) {
+	if a.c.json {
+		return
+	}
+	a.c.printf("%s", clean(piece))
+	a.open = !strings.HasSuffix(piece, "\n")
+}
+
+func (a *answer) newline() {
+	if a.open {
+		a.c.printf("\n")
+		a.open = false
+	}
+}
+
+func (a *answer) Replace(task, text string) {
+	a.newline()
+	_, _ = fmt.Fprintln(a.c.errout, "waiter: the answer was changed; here is the whole of it")
+	a.Text(task, text)
+}
+
+func (a *answer) Note(n client.Note) {
+	text := noteText(n)
+	if text == "" || a.c.json {
+		return
+	}
+	a.newline()
+	_, _ = fmt.Fprintln(a.c.errout, a.c.paint(quiet, "· "+text))
+}
+
+func (*answer) End(client.Task) {}
+
+// noteText is a note as a person reads it; empty for what need not be said.
+func noteText(n client.Note) string {
+	text := clean(n.Text)
+	switch n.Kind {
+	case "suspended":
+		return "interrupted; it goes on afterwards"
+	case "resumed":
+		return "goes on"
+	case "queued":
+		return "waits for its turn"
+	case "tool":
+		return "uses " + text
+	case "tool_failed":
+		return "failed: " + text
+	case "error":
+		return "error: " + text
+	case "gap":
+		return "some events were missed"
+	}
+	return ""
+}
+
+// screen shows a whole conversation.
+type screen struct {
+	answer
+	last string // task whose text is on the last line
+
+	mu    sync.Mutex
+	ended map[string]bool
+	wake  chan struct{} // one token: a task has ended
+}
+
+func (s *screen) Text(task, piece string) {
+	if s.last != task {
+		s.newline()
+		s.last = task
+	}
+	s.answer.Text(task, piece)
+}
+
+func (s *screen) Replace(task, text string) {
+	s.Note(client.Note{Kind: "error", Task: task, Text: "the answer was changed; here is the whole of it"})
+	s.Text(task, text)
+}
+
+func (s *screen) Note(n client.Note) {
+	if n.Kind == "output" {
+		s.newline()
+		s.c.printf("%s\n", clean(n.Text))
+		return
+	}
+	if text := noteText(n); text != "" {
+		s.newline()
+		s.c.printf("%s\n", s.c.paint(quiet, "· "+text))
+	}
+}
+
+func (s *screen) End(t client.Task) {
+	s.newline()
+	s.last = ""
+	if t.End != "answered" && t.End != "" {
+		s.c.printf("%s\n", s.c.paint(warn, "· "+endOf(&t)))
+	}
+	s.mu.Lock()
+	s.ended[t.InputID] = true
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// settle waits until all tasks have ended and were shown.
+func (s *screen) settle(tasks []string, over <-chan error) error {
+	for {
+		s.mu.Lock()
+		open := slices.ContainsFunc(tasks, func(id string) bool { return !s.ended[id] })
+		s.mu.Unlock()
+		if !open {
+			return nil
+		}
+		select {
+		case <-s.wake:
+		case err := <-over:
+			return err
+		}
+	}
+}
+
+// help is what /help says.
+const help = `/stop    stop what runs and what waits
+/status  how the node is
+/queue   what runs and waits
+/exit    leave; what runs goes on
+Ctrl-C   stop; a second time, leave
+`
+
+// talk holds a conversation: lines in, answers out as they come.
+func (ch *chatCmd) talk(ctx context.Context, cancel context.CancelFunc, c *console, node *client.Client, s *client.Session) error {
+	lines, restore, err := openLines(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer restore()
+	view := *c
+	view.out, view.errout = lines.out, lines.out
+	to := &screen{answer: answer{c: &view}, ended: make(map[string]bool), wake: make(chan struct{}, 1)}
+	over := make(chan error, 1)
+	go func() {
+		_, err := s.Follow(ctx, "", to)
+		over <- err
+	}()
+	t := &talk{ch: ch, c: &view, node: node, s: s}
+	for {
+		select {
+		case err := <-over:
+			return err
+		case line, ok := <-lines.in:
+			if ok && !t.line(ctx, line) {
+				continue
+			}
+			if !lines.person { // what a file said last deserves its answer; a person leaves on purpose
+				if err := to.settle(t.sent, over); err != nil {
+					return err
+				}
+			}
+		case <-lines.interrupts:
+			if !t.interrupt(ctx) {
+				continue
+			}
+		}
+		cancel()
+		<-over // ends with the context, whose end is no failure
+		return nil
+	}
+}
+
+// talk is the state of a conversation at the prompt.
+type talk struct {
+	ch          *chatCmd
+	c           *console
+	node        *client.Client
+	s           *client.Session
+	sent        []string
+	interrupted time.Time
+}
+
+// doublePress is how soon a second Ctrl-C must follow to leave.
+const doublePress = 3 * time.Second
+
+func (t *talk) interrupt(ctx context.Context) (leave bool) {
+	if time.Since(t.interrupted) < doublePress {
+		return true
+	}
+	t.interrupted = time.Now()
+	t.say(t.stop(ctx))
+	t.c.printf("%s\n", t.c.paint(quiet, "· Ctrl-C again leaves"))
+	return false
+}
+
+func (t *talk) stop(ctx context.Context) error {
+	got, err := t.s.Stop(ctx)
+	if err == nil {
+		t.c.printf("%s\n", t.c.paint(quiet, fmt.Sprintf("· %d stopped, %d will not run", got.Stopped, got.Quota)))
+	}
+	return err
+}
+
+func (t *talk) say(err error) {
+	if err != nil && !errors.Is(err, errUnwell) && !errors.Is(err, context.Canceled) {
+		t.c.printf("%s\n", t.c.paint(bad, "· "+err.Error()))
+	}
+}
+
+// line handles one line. Commands are never said to the model, unknown ones neither.
+func (t *talk) line(ctx context.Context, line string) (leave bool) {
+	text := strings.TrimSpace(line)
+	switch word, _, _ := strings.Cut(text, " "); {
+	case text == "":
+	case word == "/exit" || word == "/quit":
+		return true
+	case word == "/stop":
+		t.say(t.stop(ctx))
+	case word == "/status":
+		t.say((&statusCmd{}).Run(t.c, t.node))
+	case word == "/queue":
+		t.say((&queueCmd{Agent: t.ch.Agent}).Run(t.c, t.node))
+	case word == "/help":
+		t.c.printf("%s", help)
+	case strings.HasPrefix(word, "/"):
+		t.c.printf("%s\n", t.c.paint(bad, "· there is no "+word+"; /help shows the commands"))
+	default:
+		got, err := t.s.Send(ctx, text, t.ch.Mode)
+		if err != nil {
+			t.say(err)
+			return false
+		}
+		t.sent = append(t.sent, got.InputID)
+	}
+	return false
+}

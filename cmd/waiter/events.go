@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"homeagent/internal/client"
+)
+
+type eventsCmd struct {
+	Types []string `help:"Types wanted, separated by commas; default all." placeholder:"TYPE"`
+	Task  string   `help:"Only events of this task." placeholder:"ID"`
+	After string   `help:"Begin after this event, <epoch>-<sequence>." placeholder:"ID"`
+	Count int      `short:"n" help:"End after so many; 0 means never."`
+}
+
+func (e *eventsCmd) Run(c *console, node *client.Client) error {
+	ctx, cancel := c.interruptible()
+	defer cancel()
+	st, err := node.Events(ctx, client.StreamOptions{Types: e.Types, Task: e.Task, After: e.After})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	for n := 0; e.Count == 0 || n < e.Count; {
+		f, err := st.Next()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		case f.Sync != nil:
+			_, _ = fmt.Fprintf(c.errout, "waiter: events are missing here (%s)\n", f.Sync.Reason)
+		case f.Event != nil:
+			n++
+			if err := c.event(f.Event); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// event writes one event on one line.
+func (c *console) event(e *client.Event) error {
+	if c.json {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		c.printf("%s\n", b)
+		return nil
+	}
+	text := e.Text
+	switch {
+	case e.Task != nil:
+		text = e.Task.Change + " " + e.Task.End + " " + e.Task.Reason
+	case e.Tool != nil && e.Tool.Result == nil:
+		text = e.Tool.Name + " " + string(e.Tool.Arguments)
+	case e.Tool != nil && e.Tool.Result.Error != nil:
+		text = e.Tool.Name + " failed: " + e.Tool.Result.Error.Reason
+	case e.Tool != nil:
+		text = e.Tool.Name + " → " + e.Tool.Result.Content
+	case e.Chain != nil && e.Chain.Result != nil:
+		text = fmt.Sprintf("round %d: %s/%s %s", e.Chain.Round, e.Chain.Result.Source, e.Chain.Result.Model, e.Chain.Result.Finish)
+	case e.Stage != nil:
+		text = fmt.Sprintf("%s %dµs", e.Stage.Stage, e.Stage.TookUS)
+	case e.Error != nil:
+		text = e.Error.Code + ": " + e.Error.Message
+	case e.System != nil:
+		text = e.System.Code + " " + e.System.Path + " " + e.Text
+	}
+	c.printf("%s %s %s %s\n", c.paint(quiet, e.At.Local().Format("15:04:05.000")),
+		c.paint(strong, fmt.Sprintf("%-15s", e.Type)), c.paint(quiet, e.TaskID), short(clean(text), 160))
+	return nil
+}
+
+// interruptible is the context of a command that Ctrl-C ends.
+func (c *console) interruptible() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	go func() {
+		select {
+		case <-c.interrupts:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+type logsCmd struct {
+	Follow bool  `short:"f" help:"Go on as lines come."`
+	Bytes  int64 `default:"16384" help:"How much of the end is shown first."`
+}
+
+const logPoll = 200 * time.Millisecond
+
+func (l *logsCmd) Run(c *console, node *client.Client) error {
+	path := node.Logs()
+	if path == "" {
+		return errors.New("logs are read from the data folder: use --data on the node's own machine")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := skipTo(f, l.Bytes); err != nil {
+		return err
+	}
+	if _, err := io.Copy(c.out, f); err != nil || !l.Follow {
+		return err
+	}
+	ctx, cancel := c.interruptible()
+	defer cancel()
+	tick := time.NewTicker(logPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if _, err := io.Copy(c.out, f); err != nil {
+			return err
+		}
+		if next, ok := rotated(path, f); ok {
+			_, err := io.Copy(c.out, f) // what came last before it was set aside
+			_ = f.Close()
+			if f = next; err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// skipTo goes to the first whole line of the last n bytes.
+func skipTo(f *os.File, n int64) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() <= n {
+		return err
+	}
+	if _, err := f.Seek(-n, io.SeekEnd); err != nil {
+		return err
+	}
+	one := make([]byte, 1)
+	for {
+		if _, err := f.Read(one); err != nil {
+			return err
+		}
+		if one[0] == '\n' {
+			return nil
+		}
+	}
+}
+
+// rotated opens the log anew when another file has its name now.
+func rotated(path string, f *os.File) (*os.File, bool) {
+	now, err := os.Stat(path)
+	if err != nil {
+		return nil, false // between two names; the next look finds it
+	}
+	old, err := f.Stat()
+	if err != nil || os.SameFile(now, old) {
+		return nil, false
+	}
+	next, err := os.Open(path)
+	return next, err == nil
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"homeagent/internal/client"
+)
+
+type statusCmd struct{}
+
+func (*statusCmd) Run(c *console, node *client.Client) error {
+	s, err := node.Status(c.ctx)
+	if err != nil {
+		return err
+	}
+	h, err := node.Health(c.ctx)
+	if err != nil {
+		return err
+	}
+	full := struct {
+		*client.Status
+		Health *client.Health `json:"health"`
+	}{s, h}
+	if err := c.show(full, func() { drawStatus(c, s, h) }); err != nil {
+		return err
+	}
+	if s.State != "ready" || h.Status != "ok" || s.Ledger == nil || s.Ledger.DiskLow {
+		return errUnwell
+	}
+	return nil
+}
+
+func drawStatus(c *console, s *client.Status, h *client.Health) {
+	row := func(name, format string, args ...any) {
+		c.printf("%s %s\n", c.paint(quiet, fmt.Sprintf("%-10s", name)), fmt.Sprintf(format, args...))
+	}
+	color := good
+	if s.State != "ready" || h.Status != "ok" {
+		color = bad
+	}
+	row("node", "%s, %s, scheduler %s", s.Node, c.paint(color, s.State), h.Status)
+	row("version", "%s (%s)", s.Version, s.Revision)
+	row("up", "%s, since %s, pid %d", span(time.Duration(s.UptimeS*float64(time.Second))),
+		s.Started.Local().Format(time.DateTime), s.PID)
+	row("data", "%s", s.Data)
+	row("http", "%s", s.HTTP)
+	if s.Socket != "" {
+		row("socket", "%s", s.Socket)
+	}
+	row("memory", "%s, %d goroutines, %d streams", amount(int64(s.MemoryBytes)), s.Goroutines, s.Streams)
+	if s.Ledger == nil {
+		row("inputs", "%s", c.paint(bad, "the ledger does not answer"))
+		return
+	}
+	row("inputs", "%d open, %d accepted, %d ended", s.Ledger.Open, s.Ledger.Accepted, s.Ledger.Ended)
+	row("store", "%s, %s free", amount(s.Ledger.Bytes), amount(s.Ledger.FreeBytes))
+	if s.Ledger.DiskLow {
+		row("disk", "%s", c.paint(bad, "low: nothing new is taken until there is room"))
+	}
+}
+
+type queueCmd struct {
+	Agent string `help:"Agent; default main." placeholder:"NAME"`
+}
+
+func (q *queueCmd) Run(c *console, node *client.Client) error {
+	s, err := node.Scheduler(c.ctx, q.Agent)
+	if err != nil {
+		return err
+	}
+	return c.show(s, func() { drawQueue(c, s) })
+}
+
+func drawQueue(c *console, s *client.Scheduler) {
+	t := &table{head: []string{"", "TASK", "LEVEL", "FOR", "PHASE", "CHANNEL", "CONVERSATION", "PREEMPTED", "TEXT"}}
+	add := func(where, color string, w *client.Work) {
+		level := fmt.Sprint(w.Level)
+		if w.Effective != w.Level {
+			level += "→" + fmt.Sprint(w.Effective)
+		}
+		t.add(cell{where, color}, w.TaskID, level, ago(w.Since), w.Phase, w.Channel, w.Conversation, w.Preempted,
+			short(clean(w.Text), 50))
+	}
+	if s.Running != nil {
+		add("running", good, s.Running)
+	}
+	for i := range s.Stack {
+		add("suspended", warn, &s.Stack[i])
+	}
+	for i := range s.Queue {
+		add(fmt.Sprintf("%d.", i+1), "", &s.Queue[i])
+	}
+	if len(t.rows) == 0 {
+		c.printf("idle\n")
+	} else {
+		t.write(c)
+	}
+	n := s.Counters
+	c.printf("%s\n", c.paint(quiet, fmt.Sprintf("%d offered, %d started, %d suspended, %d resumed, %d steered, stop quota %d",
+		n.Offered, n.Started, n.Suspended, n.Resumed, n.Steered, s.StopQuota)))
+}
+
+type stopCmd struct {
+	Agent        string `help:"Agent; default main." placeholder:"NAME"`
+	Conversation string `help:"Only this conversation." placeholder:"NAME"`
+}
+
+func (s *stopCmd) Run(c *console, node *client.Client) error {
+	got, err := node.Stop(c.ctx, client.Stop{Agent: s.Agent, Conversation: s.Conversation})
+	if err != nil {
+		return err
+	}
+	return c.show(got, func() { c.printf("%d stopped, %d will end without running\n", got.Stopped, got.Quota) })
+}
+
+type usageCmd struct{}
+
+func (*usageCmd) Run(c *console, node *client.Client) error {
+	u, err := node.Usage(c.ctx)
+	if err != nil {
+		return err
+	}
+	return c.show(u, func() {
+		t := &table{
+			head:  []string{"SOURCE", "MODEL", "ROUNDS", "FAILED", "PROMPT", "CACHED", "OUTPUT", "REASONING", "TOTAL"},
+			right: map[int]bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true},
+		}
+		for _, m := range u.Models {
+			t.add(m.Source, m.Model, m.Rounds, m.Failed, m.Prompt, m.Cached, m.Output, m.Reasoning, m.Total)
+		}
+		t.write(c)
+		c.printf("%s\n", c.paint(quiet, "since "+u.Since.Local().Format(time.DateTime)))
+	})
+}
+
+type nodesCmd struct{}
+
+func (*nodesCmd) Run(c *console, node *client.Client) error {
+	n, err := node.Nodes(c.ctx)
+	if err != nil {
+		return err
+	}
+	return c.show(n, func() {
+		t := &table{head: []string{"NODE", "STATE", "VERSION", "UP"}}
+		for _, v := range n.Nodes {
+			name := v.Name
+			if v.Self {
+				name += " (this one)"
+			}
+			t.add(name, cell{v.State, stateColor(v.State)}, v.Version, ago(v.Started))
+		}
+		t.write(c)
+	})
+}
+
+type channelsCmd struct{}
+
+func (*channelsCmd) Run(c *console, node *client.Client) error {
+	got, err := node.Channels(c.ctx)
+	if err != nil {
+		return err
+	}
+	return c.show(got, func() {
+		t := &table{head: []string{"CHANNEL", "KIND", "MODE", "WAY OUT"}}
+		for _, v := range got.Channels {
+			way := v.Owner
+			if way == "" {
+				way = "event stream"
+			}
+			t.add(v.Name, v.Kind, v.Mode, way)
+		}
+		t.write(c)
+	})
+}
+
+type memoryCmd struct {
+	Query memoryQueryCmd `cmd:"" default:"withargs" help:"Search; without words, the latest events."`
+	Facts memoryFactsCmd `cmd:"" help:"Facts about something."`
+}
+
+type memoryQueryCmd struct {
+	Text  []string `arg:"" optional:"" help:"What to search for."`
+	Agent string   `help:"Agent; default main." placeholder:"NAME"`
+	Limit int      `short:"n" help:"Most items, 1 to 200." default:"20"`
+}
+
+func (m *memoryQueryCmd) Run(c *console, node *client.Client) error {
+	got, err := node.Memory(c.ctx, client.MemoryQuery{Text: strings.Join(m.Text, " "), Agent: m.Agent, Limit: m.Limit})
+	if err != nil {
+		return err
+	}
+	return c.show(got, func() {
+		for _, i := range got.Items {
+			c.printf("%s %s\n", c.paint(quiet, i.At.Local().Format(time.DateTime)+" "+i.Via+" "+i.Speaker+":"), clean(i.Text))
+		}
+		for _, e := range got.Events {
+			var text []string
+			for _, b := range e.Content {
+				text = append(text, b.Text)
+			}
+			c.printf("%s %s\n", c.paint(quiet, e.At.Local().Format(time.DateTime)+" "+e.Kind+":"), clean(strings.Join(text, " ")))
+		}
+		if len(got.Items)+len(got.Events) == 0 {
+			c.printf("nothing\n")
+		}
+		if f := got.Figures; f != nil {
+			c.printf("%s\n", c.paint(quiet, fmt.Sprintf("%d events, %d facts, %d terms", f.Events, f.Facts, f.Terms)))
+		}
+	})
+}
+
+type memoryFactsCmd struct {
+	Entity string `arg:"" help:"Who or what."`
+	Agent  string `help:"Agent; default main." placeholder:"NAME"`
+}
+
+func (m *memoryFactsCmd) Run(c *console, node *client.Client) error {
+	got, err := node.Memory(c.ctx, client.MemoryQuery{Entity: m.Entity, Agent: m.Agent})
+	if err != nil {
+		return err
+	}
+	return c.show(got.Facts, func() {
+		t := &table{head: []string{"SUBJECT", "RELATION", "OBJECT", "LEARNT", "UNTIL"}}
+		for _, f := range got.Facts {
+			until := ""
+			if !f.ValidTo.IsZero() {
+				until = f.ValidTo.Local().Format(time.DateTime)
+			}
+			t.add(clean(f.Subject), clean(f.Predicate), clean(f.Object), ago(f.Learned), until)
+		}
+		t.write(c)
+	})
+}
