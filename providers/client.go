@@ -120,6 +120,8 @@ type run struct {
 	ex    Exchange
 	watch *watch
 	key   string
+	// events counts those of the stream.
+	events int
 	// tail tells that the reader of the stream's tail ends the context.
 	tail bool
 }
@@ -304,7 +306,7 @@ func (r *run) close(ctx context.Context, readErr error) (bool, *Failure) {
 	if readErr != nil && errors.Is(readErr, framing.ErrTooLarge) {
 		return true, r.fail(messages.ErrorKind_ERROR_KIND_SERVER, "an event of the stream is larger than allowed", readErr)
 	}
-	if r.watch != nil && r.watch.bytes == 0 && readErr == nil {
+	if r.watch != nil && r.events == 0 && readErr == nil {
 		return true, r.fail(messages.ErrorKind_ERROR_KIND_SERVER, "the server sent an empty answer", nil)
 	}
 	f := r.fail(messages.ErrorKind_ERROR_KIND_STREAM_TRUNCATED, "the answer ended before its end mark", readErr)
@@ -374,6 +376,7 @@ func (r *run) remote(ctx context.Context, cancel context.CancelCauseFunc, info I
 		if err != nil {
 			return r.close(ctx, bare(err))
 		}
+		r.events++
 		var pieces []Piece
 		if kind == framing.JSON {
 			pieces, err = r.ex.Answer(ctx, ev.Data)

@@ -56,7 +56,6 @@ type watch struct {
 	first   time.Duration
 	idle    time.Duration
 	stopped bool
-	bytes   int64
 }
 
 func newWatch(cancel context.CancelCauseFunc, s *Source) *watch {
@@ -93,8 +92,8 @@ func (w *watch) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { w.phase(errFirstByteLate, w.first) }}
 }
 
-// body counts the bytes of a response and resets the timer with each read that
-// brought any.
+// body resets the timer with each read that brought any bytes, be they a ping or
+// a comment.
 type body struct {
 	io.ReadCloser
 	w *watch
@@ -103,7 +102,6 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.w.bytes += int64(n)
 		b.w.phase(errIdle, b.w.idle)
 	}
 	return n, err

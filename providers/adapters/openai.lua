@@ -176,19 +176,21 @@ local function keep(state, m)
   state.details = state.details or {}
   for _, d in ipairs(details) do
     local last = state.details[#state.details]
-    if not last or last.head.type ~= d.type or last.head.index ~= d.index then
-      last = { head = d, pieces = {} }
-      state.details[#state.details + 1] = last
-    end
-    for _, f in ipairs(joined) do
-      local more = str(get(d, f))
-      if more then
-        last.pieces[f] = last.pieces[f] or {}
-        table.insert(last.pieces[f], more)
+    if type(d) == "table" then
+      if not last or get(last.head, "type") ~= get(d, "type") or get(last.head, "index") ~= get(d, "index") then
+        last = { head = d, pieces = {} }
+        state.details[#state.details + 1] = last
       end
-    end
-    for _, f in ipairs(single) do
-      if str(get(d, f)) then last.head[f] = d[f] end
+      for _, f in ipairs(joined) do
+        local more = str(get(d, f))
+        if more then
+          last.pieces[f] = last.pieces[f] or {}
+          table.insert(last.pieces[f], more)
+        end
+      end
+      for _, f in ipairs(single) do
+        if str(get(d, f)) then last.head[f] = d[f] end
+      end
     end
   end
 end

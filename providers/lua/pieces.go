@@ -126,7 +126,9 @@ func (x *exchange) tools(v luavm.Value) ([]providers.ToolPiece, error) {
 		case luavm.Nil, luavm.Null:
 		case luavm.String:
 			p.Args = a.Text()
-		case luavm.Table, luavm.Raw:
+		case luavm.Table, luavm.Raw, luavm.Number, luavm.Bool:
+			// Not text, so it is all there is; that it may be no object is the
+			// assembly's to say.
 			b, err := x.vm.Encode(a)
 			if err != nil {
 				return nil, fmt.Errorf("tools[%d].args: %w", i, err)

@@ -32,3 +32,11 @@ func TestRecordings(t *testing.T) {
 	}
 	providertest.RunRecordings(t, engine(t, ""), "openai", recs)
 }
+
+func TestFixtures(t *testing.T) {
+	recs, err := providertest.Fixtures("openai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	providertest.RunRecordings(t, engine(t, ""), "openai", recs)
+}

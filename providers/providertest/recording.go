@@ -21,6 +21,8 @@ type Recording struct {
 	// Status and ContentType of the answer.
 	Status      int
 	ContentType string
+	// Header has further headers; may be nil.
+	Header map[string]string
 	// Body as it was sent.
 	Body []byte
 	// Stream tells that the body is a stream of events.

@@ -76,6 +76,9 @@ func (b *bench) send(rec Recording, tr Transform) {
 		if tr.Encoding != "" {
 			w.Header().Set("Content-Encoding", tr.Encoding)
 		}
+		for name, value := range rec.Header {
+			w.Header().Set(name, value)
+		}
 		w.WriteHeader(rec.Status)
 		_, _ = w.Write(body)
 	})
@@ -107,7 +110,7 @@ func RunRecordings(t *testing.T, adapters providers.Adapters, adapter string, re
 			for _, tr := range transforms {
 				b.check(t, adapter, rec, tr)
 			}
-			if rec.Stream && rec.Want.Error == nil {
+			if rec.Stream && rec.Want.Error == nil && finishAt(rec.Body) >= 0 {
 				b.checkCuts(t, adapter, rec)
 			}
 		})
@@ -116,6 +119,9 @@ func RunRecordings(t *testing.T, adapters providers.Adapters, adapter string, re
 
 func (b *bench) check(t *testing.T, adapter string, rec Recording, tr Transform) {
 	t.Helper()
+	if strings.HasPrefix(tr.Name, "T10") && finishAt(rec.Body) < 0 {
+		return // without a finish mark, DONE is what ends it
+	}
 	b.send(rec, tr)
 	var shown strings.Builder
 	res, err := b.client.Stream(t.Context(), b.source(adapter), Ask("hello"), providers.Hooks{
