@@ -40,6 +40,7 @@ func TestRestartsBackOff(t *testing.T) {
 		for range 5 {
 			w.Tell(a, user("boom"))
 			time.Sleep(2 * time.Second)
+			synctest.Wait()
 			begin = begin.Add(2 * time.Second)
 		}
 		synctest.Wait()

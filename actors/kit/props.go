@@ -19,6 +19,8 @@ const (
 	FacilityLedger    Facility = "ledger"
 	FacilityEvents    Facility = "events"
 	FacilityMemory    Facility = "memory"
+	FacilityContext   Facility = "context"
+	FacilityGraph     Facility = "graph"
 	FacilityProviders Facility = "llm"
 	FacilityStages    Facility = "stagehost"
 	FacilityTools     Facility = "tools"

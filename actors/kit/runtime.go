@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
 	"google.golang.org/protobuf/proto"
 
 	"homeagent/messages"
@@ -166,6 +167,10 @@ func NewRuntime(cfg Config) (*Runtime, error) {
 	rt.sweep = newSweeper(rt)
 	quiet := slog.New(quieter{cfg.Logger.Handler()})
 	rt.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))
+	// The runtime's own listeners to dead letters log each one and start a goroutine that nobody waits for. A fresh stream
+	// has none of them.
+	rt.system.EventStream = eventstream.NewEventStream()
+	rt.system.EventStream.Subscribe(rt.lostByRuntime)
 	one := &hull{rt: rt}
 	rt.props = actor.PropsFromProducer(func() actor.Actor { return one },
 		actor.WithMailbox(rt.takePending), actor.WithSupervisor(&supervision{rt: rt}))

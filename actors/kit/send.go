@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
 	"homeagent/messages"
@@ -126,6 +127,23 @@ func (rt *Runtime) deadLetter(path string, m proto.Message) {
 	if _, known := rt.unknown.LoadOrStore(name, true); !known {
 		rt.log.Info("dead letter", slog.String("actor", path), slog.String("message", name),
 			slog.String("note", "further ones of this type are only counted"))
+	}
+}
+
+// lostByRuntime counts what the actor runtime itself could not deliver. It is called on the sender's goroutine. A watch
+// of an actor that is gone must be answered, as the runtime's own listener would.
+func (rt *Runtime) lostByRuntime(v any) {
+	e, ok := v.(*actor.DeadLetterEvent)
+	if !ok {
+		return
+	}
+	if w, ok := e.Message.(*actor.Watch); ok {
+		if p, alive := rt.system.ProcessRegistry.Get(w.Watcher); alive {
+			p.SendSystemMessage(w.Watcher, &actor.Terminated{Who: e.PID, Why: actor.TerminatedReason_NotFound})
+		}
+	}
+	if m, ok := e.Message.(proto.Message); ok && !isRuntime(m) {
+		rt.deadLetter(e.PID.GetId(), m)
 	}
 }
 

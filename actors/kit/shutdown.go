@@ -117,7 +117,7 @@ func (rt *Runtime) endCell(ctx context.Context, c *cell) error {
 
 // endRoot ends the root. It does not wait for children that were left behind: they are named already.
 func (rt *Runtime) endRoot(ctx context.Context) {
-	rt.root.Mailbox.PostSystemMessage(&actor.Stop{})
+	rt.root.order(false)
 	if len(rt.all()) > 1 {
 		return
 	}
