@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -165,6 +166,65 @@ func TestGarbageTail(t *testing.T) {
 	if r := db.Report(); len(r.Cut) != 1 {
 		t.Errorf("report %+v", r)
 	}
+}
+
+// commitEnd returns the offset in a write-ahead file behind a commit.
+func commitEnd(t *testing.T, data []byte, commit uint64) int64 {
+	t.Helper()
+	w := &walFile{}
+	s := walScanner{r: bufio.NewReader(bytes.NewReader(data)), size: int64(len(data)), out: w}
+	if _, err := s.r.Discard(walHeader); err != nil {
+		t.Fatal(err)
+	}
+	s.off = walHeader
+	for w.last != commit {
+		if err := s.step(); err != nil {
+			t.Fatalf("commit %d: %v", commit, err)
+		}
+	}
+	return w.valid
+}
+
+// TestGapBetweenLogs has two write-ahead files with commits 1 to 12 and 15 to 20.
+func TestGapBetweenLogs(t *testing.T) {
+	build := func(t *testing.T, promised int) string {
+		t.Helper()
+		live := t.TempDir()
+		db := open(t, live, Options{})
+		fill(t, db, 0, promised)
+		if err := db.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, db, promised, 20)
+		dir := snapshot(t, live)
+		first := one(t, dir, ".mem")
+		data := readFile(t, first)
+		from, to := commitEnd(t, data, 14), commitEnd(t, data, 20)
+		second := append(bytes.Clone(data[:walHeader]), data[from:to]...)
+		if err := os.WriteFile(filepath.Join(filepath.Dir(first), "00002.mem"), second, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(first, commitEnd(t, data, 12)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	t.Run("above the mark", func(t *testing.T) {
+		dir := build(t, 10)
+		db := open(t, dir, Options{})
+		if r := db.Report(); len(r.Cut) != 1 || r.Cut[0].File != "db/00002.mem" || r.Copy == "" {
+			t.Fatalf("report %+v", r)
+		}
+		if n := db.Stats().Commits; n != 12 {
+			t.Errorf("%d commits, want 12", n)
+		}
+	})
+	t.Run("below the mark", func(t *testing.T) {
+		damage := refused(t, build(t, 19), "commits are missing before 00002.mem (13 to 14)")
+		if damage.Copy == "" {
+			t.Error("no copy")
+		}
+	})
 }
 
 func TestMissingLog(t *testing.T) {

@@ -34,6 +34,7 @@ type DB struct {
 	marked    Mark
 	markFlush time.Time
 	logs      map[string]bool
+	syncLog   func(path string) error
 	syncs     atomic.Uint64
 
 	// life counts users, so that Close waits for them: a read of a closed badger
@@ -53,7 +54,7 @@ type DB struct {
 // disk without room to open with ErrDiskLow.
 func Open(dir string, opt Options) (*DB, error) {
 	opt.fill()
-	db := &DB{opt: opt, root: dir, files: filepath.Join(dir, dbName), logs: map[string]bool{}, done: make(chan struct{})}
+	db := &DB{opt: opt, root: dir, files: filepath.Join(dir, dbName), logs: map[string]bool{}, syncLog: syncFile, done: make(chan struct{})}
 	db.idle = sync.NewCond(&db.life)
 	var g *guard
 	if !opt.InMemory {

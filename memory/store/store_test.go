@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -324,62 +323,105 @@ func TestSyncIsShared(t *testing.T) {
 }
 
 // TestSyncReachesRotatedLogs fills several memory tables between two syncs: a
-// sync must also reach those that were full before it.
+// sync must reach the current write-ahead file and those that were full before.
 func TestSyncReachesRotatedLogs(t *testing.T) {
 	db := open(t, t.TempDir(), Options{})
+	var synced []string
+	db.syncLog = func(path string) error {
+		synced = append(synced, filepath.Base(path))
+		return syncFile(path)
+	}
 	value := bytes.Repeat([]byte("x"), 300<<10)
-	rotated := 0
+	current, rotated := "", 0
 	for i := range 200 {
 		err := db.Update(func(txn Txn) error { return txn.Put(Payload.KeyUint(uint64(i)), value) })
 		if err != nil {
 			t.Fatal(err)
 		}
+		synced = nil
 		if err := db.Sync(); err != nil {
 			t.Fatal(err)
 		}
-		names := slices.Sorted(maps.Keys(db.logs))
-		for _, name := range names[:len(names)-1] {
+		names, err := numbered(db.files, ".mem")
+		if err != nil || len(names) == 0 {
+			t.Fatalf("write-ahead files %v, %v", names, err)
+		}
+		last := names[len(names)-1]
+		if fsyncCoversMapped && !slices.Contains(synced, last) {
+			t.Fatalf("current file %s was not synced: %v", last, synced)
+		}
+		if current != "" && current != last && slices.Contains(names, current) {
 			rotated++
-			if !db.logs[name] {
-				t.Fatalf("full file %s was not synced", name)
+			if !slices.Contains(synced, current) {
+				t.Fatalf("full file %s was not synced: %v", current, synced)
 			}
 		}
+		current = last
 	}
 	if rotated == 0 {
-		t.Fatal("no memory table was full: the test shows nothing")
+		t.Fatal("no full file was seen: the test shows nothing")
 	}
 }
 
-func TestCloseWaitsAndRefuses(t *testing.T) {
+func TestCloseWaitsForTransactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open("", quiet(Options{InMemory: true}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := db.Begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var closed atomic.Bool
+		go func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+			closed.Store(true)
+		}()
+		synctest.Wait()
+		if closed.Load() {
+			t.Fatal("Close did not wait for an open transaction")
+		}
+		if err := tx.Put(Task.KeyString("b"), []byte("2")); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatalf("commit of a transaction begun before Close: %v", err)
+		}
+		tx.Discard()
+		if err := tx.Commit(); !errors.Is(err, ErrClosed) {
+			t.Errorf("second commit: %v", err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		if !closed.Load() {
+			synctest.Wait()
+		}
+		if !closed.Load() {
+			t.Error("Close did not end")
+		}
+	})
+}
+
+func TestClosedRefuses(t *testing.T) {
 	db := open(t, t.TempDir(), Options{})
-	put(t, db, Task, "a", "1")
-	tx, err := db.Begin(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := make(chan error, 1)
-	go func() { closed <- db.Close() }()
-	for db.enter() == nil {
-		db.leave()
-	}
-	if err := tx.Put(Task.KeyString("b"), []byte("2")); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(); err != nil {
-		t.Fatalf("commit of a transaction begun before Close: %v", err)
-	}
-	tx.Discard()
-	if err := <-closed; err != nil {
+	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
-	if err := db.View(func(Txn) error { return nil }); !errors.Is(err, ErrClosed) {
-		t.Errorf("view after Close: %v", err)
-	}
-	if err := db.Sync(); !errors.Is(err, ErrClosed) {
-		t.Errorf("sync after Close: %v", err)
+	_, errBegin := db.Begin(false)
+	for name, err := range map[string]error{
+		"view": db.View(func(Txn) error { return nil }), "update": db.Update(func(Txn) error { return nil }),
+		"sync": db.Sync(), "begin": errBegin, "kv": db.KV(Config).Put("a", nil),
+	} {
+		if !errors.Is(err, ErrClosed) || Code(err) != "store_closed" {
+			t.Errorf("%s after Close: %v", name, err)
+		}
 	}
 }
 

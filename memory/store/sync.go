@@ -92,7 +92,7 @@ func (db *DB) syncFiles() error {
 		current := i == len(names)-1
 		if !full && (!current || fsyncCoversMapped) {
 			// A file that is gone has been flushed into a table, which is synced.
-			if err := syncFile(filepath.Join(db.files, name)); err != nil && !os.IsNotExist(err) {
+			if err := db.syncLog(filepath.Join(db.files, name)); err != nil && !os.IsNotExist(err) {
 				return err
 			}
 		}
