@@ -56,21 +56,21 @@ func Props(d Deps) kit.Props {
 func perform(d Deps, sh kit.Shell, e kit.Effect) {
 	switch e := e.(effect).(type) {
 	case lookup:
-		sh.Go(workKey(e.job), limit, func(ctx context.Context, _ func(any)) any {
-			a, err := d.Engine.Recall(ctx, e.question)
-			return found{job: e.job, answer: a, err: err}
+		sh.Go(workKey(e.Job), limit, func(ctx context.Context, _ func(any)) any {
+			a, err := d.Engine.Recall(ctx, e.Question)
+			return found{Job: e.Job, Answer: a, Err: err}
 		})
 	case browse:
 		now := sh.Now()
-		sh.Go(workKey(e.job), limit, func(ctx context.Context, _ func(any)) any {
-			a, err := d.Engine.Browse(ctx, e.query, now)
-			return browsed{job: e.job, answer: a, err: err}
+		sh.Go(workKey(e.Job), limit, func(ctx context.Context, _ func(any)) any {
+			a, err := d.Engine.Browse(ctx, e.Query, now)
+			return browsed{Job: e.Job, Answer: a, Err: err}
 		})
 	case loadWords:
 		now := sh.Now()
 		sh.Go("words", 0, func(context.Context, func(any)) any { return wordsLoaded{d.Words.Load(now)} })
 	case dropWords:
-		sh.Go("words", 0, func(context.Context, func(any)) any { return wordsChecked{d.Words.DropIdle(e.since)} })
+		sh.Go("words", 0, func(context.Context, func(any)) any { return wordsChecked{d.Words.DropIdle(e.Since)} })
 	}
 }
 

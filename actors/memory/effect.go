@@ -14,25 +14,26 @@ type effect interface {
 	own()
 }
 
+// The fields are exported so that transcripts show them as messages.
 type (
 	// lookup asks the engine in a worker; found comes back.
 	lookup struct {
 		kit.Private
-		job      uint64
-		question recall.Question
+		Job      uint64
+		Question recall.Question
 	}
 	// browse looks into memory for a person in a worker; browsed comes back.
 	browse struct {
 		kit.Private
-		job   uint64
-		query *messages.MemoryQuery
+		Job   uint64
+		Query *messages.MemoryQuery
 	}
 	// loadWords loads the dictionary in a worker; wordsLoaded comes back.
 	loadWords struct{ kit.Private }
 	// dropWords drops the dictionary if it was not used since; wordsChecked comes back.
 	dropWords struct {
 		kit.Private
-		since time.Time
+		Since time.Time
 	}
 )
 
@@ -44,24 +45,24 @@ func (dropWords) own() {}
 type (
 	// found is the result of lookup.
 	found struct {
-		job    uint64
-		answer recall.Answer
-		err    error
+		Job    uint64
+		Answer recall.Answer
+		Err    error
 	}
 	// browsed is the result of browse.
 	browsed struct {
-		job    uint64
-		answer *messages.MemoryAnswer
-		err    error
+		Job    uint64
+		Answer *messages.MemoryAnswer
+		Err    error
 	}
 	// wordsLoaded is the result of loadWords.
-	wordsLoaded struct{ err error }
+	wordsLoaded struct{ Err error }
 	// wordsChecked is the result of dropWords.
-	wordsChecked struct{ dropped bool }
+	wordsChecked struct{ Dropped bool }
 	// tick is a timer: the dictionary may be idle.
 	tick struct{}
 	// register is a timer: the tools are to be registered again.
 	register struct{}
 	// late is a timer: the graph has not answered a call.
-	late struct{ job uint64 }
+	late struct{ Job uint64 }
 )

@@ -82,7 +82,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	case *messages.Recall:
 		s.onRecall(e, m, now)
 	case *messages.MemoryQuery:
-		s.enqueue(e, func(id uint64) kit.Effect { return browse{job: id, query: m} })
+		s.enqueue(e, func(id uint64) kit.Effect { return browse{Job: id, Query: m} })
 	case *messages.CallTool:
 		s.onCall(e, m, now)
 	case *messages.CancelTool:
@@ -94,7 +94,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	case browsed:
 		s.onBrowsed(m)
 	case late:
-		s.onGraphFailed(m.job, &messages.ToolError{
+		s.onGraphFailed(m.Job, &messages.ToolError{
 			Reason: "unknown_outcome", Detail: "The facts were handed over, but it is not known yet whether they are stored.",
 			Hint: "Sending them again is safe.",
 		})
@@ -105,7 +105,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	case wordsLoaded:
 		s.onWordsLoaded(m)
 	case tick:
-		s.out = append(s.out, dropWords{since: now.Add(-wordsIdle)})
+		s.out = append(s.out, dropWords{Since: now.Add(-wordsIdle)})
 	case wordsChecked:
 		s.onWordsChecked(m)
 	case *messages.Drain:
@@ -153,7 +153,7 @@ func (s *state) onRecall(e kit.Event, m *messages.Recall, now time.Time) {
 		now = time.UnixMicro(us).UTC()
 	}
 	q := recall.Question{Text: m.GetText(), Agent: m.GetAgent(), Limit: int(m.GetLimit()), Exclude: m.GetExclude(), Now: now}
-	s.enqueue(e, func(id uint64) kit.Effect { return lookup{job: id, question: q} })
+	s.enqueue(e, func(id uint64) kit.Effect { return lookup{Job: id, Question: q} })
 	s.needWords(m.GetText())
 }
 
@@ -170,7 +170,7 @@ func (s *state) onCall(e kit.Event, m *messages.CallTool, now time.Time) {
 			s.out = append(s.out, e.Reply(fail(m, err)))
 			return
 		}
-		s.calls[id] = s.enqueue(e, func(job uint64) kit.Effect { return lookup{job: job, question: q} })
+		s.calls[id] = s.enqueue(e, func(job uint64) kit.Effect { return lookup{Job: job, Question: q} })
 		s.needWords(q.Text)
 	case toolCommit:
 		b, err := batch(m, now)
@@ -237,28 +237,28 @@ func (s *state) forget(id uint64) bool {
 
 func (s *state) onFound(m found) {
 	s.visits--
-	j := s.take(m.job)
+	j := s.take(m.Job)
 	if j == nil {
 		panic("memory: a result without a request")
 	}
 	s.asked++
-	if m.answer.None {
+	if m.Answer.None {
 		s.none++
 	}
-	if m.err != nil {
-		s.noteFailure(m.err)
+	if m.Err != nil {
+		s.noteFailure(m.Err)
 	}
 	switch r := j.event.Msg.(type) {
 	case *messages.Recall:
-		res := &messages.RecallResult{Items: m.answer.Items, None: m.answer.None}
-		if m.err != nil {
-			res = &messages.RecallResult{Error: fault(m.err)}
+		res := &messages.RecallResult{Items: m.Answer.Items, None: m.Answer.None}
+		if m.Err != nil {
+			res = &messages.RecallResult{Error: fault(m.Err)}
 		}
 		s.out = append(s.out, j.event.Reply(res))
 	case *messages.CallTool:
-		res := succeed(r, recalled(m.answer), messages.Taint_TAINT_RECALLED)
-		if m.err != nil {
-			res = fail(r, &messages.ToolError{Reason: "failed", Detail: fault(m.err).GetMessage()})
+		res := succeed(r, recalled(m.Answer), messages.Taint_TAINT_RECALLED)
+		if m.Err != nil {
+			res = fail(r, &messages.ToolError{Reason: "failed", Detail: fault(m.Err).GetMessage()})
 		}
 		s.out = append(s.out, j.event.Reply(res))
 	}
@@ -267,15 +267,15 @@ func (s *state) onFound(m found) {
 
 func (s *state) onBrowsed(m browsed) {
 	s.visits--
-	j := s.take(m.job)
+	j := s.take(m.Job)
 	if j == nil {
 		panic("memory: a result without a request")
 	}
-	if m.err != nil {
-		s.noteFailure(m.err)
-		m.answer = &messages.MemoryAnswer{Error: fault(m.err)}
+	if m.Err != nil {
+		s.noteFailure(m.Err)
+		m.Answer = &messages.MemoryAnswer{Error: fault(m.Err)}
 	}
-	s.out = append(s.out, j.event.Reply(m.answer))
+	s.out = append(s.out, j.event.Reply(m.Answer))
 }
 
 func (s *state) noteFailure(err error) {
@@ -352,9 +352,9 @@ func (s *state) needWords(text string) {
 }
 
 func (s *state) onWordsLoaded(m wordsLoaded) {
-	if m.err != nil {
+	if m.Err != nil {
 		// It stays away until the next start: it would fail again.
-		s.out = append(s.out, kit.Log{Level: kit.Error, Text: "the dictionary was not loaded", Attrs: []any{"error", m.err.Error()}})
+		s.out = append(s.out, kit.Log{Level: kit.Error, Text: "the dictionary was not loaded", Attrs: []any{"error", m.Err.Error()}})
 		return
 	}
 	s.words = wordsHere
@@ -362,7 +362,7 @@ func (s *state) onWordsLoaded(m wordsLoaded) {
 }
 
 func (s *state) onWordsChecked(m wordsChecked) {
-	if m.dropped {
+	if m.Dropped {
 		s.words = wordsAbsent
 		return
 	}

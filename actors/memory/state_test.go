@@ -43,13 +43,13 @@ func TestRecall(t *testing.T) {
 		}}
 	}
 	s.Step(0, ask("the key"))
-	s.Step(time.Millisecond, kit.Event{Msg: found{job: 1, answer: recall.Answer{Items: []*messages.RecalledItem{item("E1", "the key is under the fern")}}}})
+	s.Step(time.Millisecond, kit.Event{Msg: found{Job: 1, Answer: recall.Answer{Items: []*messages.RecalledItem{item("E1", "the key is under the fern")}}}})
 	s.Note("memory has none")
 	s.Step(0, ask("the hat"))
-	s.Step(0, kit.Event{Msg: found{job: 2, answer: recall.Answer{None: true}}})
+	s.Step(0, kit.Event{Msg: found{Job: 2, Answer: recall.Answer{None: true}}})
 	s.Note("the store fails")
 	s.Step(0, ask("the cat"))
-	s.Step(0, kit.Event{Msg: found{job: 3, err: errors.New("disk")}})
+	s.Step(0, kit.Event{Msg: found{Job: 3, Err: errors.New("disk")}})
 	s.Show()
 	s.Done()
 }
@@ -65,10 +65,10 @@ func TestDictionary(t *testing.T) {
 	s.Note("used meanwhile")
 	s.Step(0, kit.Event{Msg: wordsChecked{}})
 	s.Step(wordsIdle, kit.Event{Msg: tick{}})
-	s.Step(0, kit.Event{Msg: wordsChecked{dropped: true}})
+	s.Step(0, kit.Event{Msg: wordsChecked{Dropped: true}})
 	s.Note("wanted again, and cannot be loaded")
 	s.Step(0, ask)
-	s.Step(0, kit.Event{Msg: wordsLoaded{err: errors.New("bad file")}})
+	s.Step(0, kit.Event{Msg: wordsLoaded{Err: errors.New("bad file")}})
 	s.Step(0, ask)
 	s.Done()
 }
@@ -79,8 +79,8 @@ func TestVisitsAreBounded(t *testing.T) {
 		s.Step(0, kit.Event{From: kit.Path("admin"), Corr: "q", Msg: &messages.MemoryQuery{Entity: "Ann"}})
 	}
 	s.Note("one answer lets the next one in")
-	s.Step(0, kit.Event{Msg: browsed{job: 2, answer: &messages.MemoryAnswer{Facts: []*messages.Fact{{Subject: "Ann"}}}}})
-	s.Step(0, kit.Event{Msg: browsed{job: 1, err: errors.New("disk")}})
+	s.Step(0, kit.Event{Msg: browsed{Job: 2, Answer: &messages.MemoryAnswer{Facts: []*messages.Fact{{Subject: "Ann"}}}}})
+	s.Step(0, kit.Event{Msg: browsed{Job: 1, Err: errors.New("disk")}})
 	s.Show()
 	s.Done()
 }
@@ -93,9 +93,9 @@ func TestTools(t *testing.T) {
 	s.Step(0, kit.Event{Corr: corrRegister, Msg: &messages.Ok{}})
 	s.Note("search")
 	s.Step(0, call("c1", toolRecall, `{"query":"key","keywords":["fern"],"limit":3}`))
-	s.Step(0, kit.Event{Msg: found{job: 1, answer: recall.Answer{Items: []*messages.RecalledItem{item("E1", "the key is under the fern")}}}})
+	s.Step(0, kit.Event{Msg: found{Job: 1, Answer: recall.Answer{Items: []*messages.RecalledItem{item("E1", "the key is under the fern")}}}})
 	s.Step(0, call("c2", toolRecall, `{"query":"what did I tell you"}`))
-	s.Step(0, kit.Event{Msg: found{job: 2}})
+	s.Step(0, kit.Event{Msg: found{Job: 2}})
 	s.Note("commit: two stored, one known, one closed")
 	s.Step(0, call("c3", toolCommit, `{"facts":[{"subject":"Ann","predicate":"lives in","object":"Paris","functional":true,"valid_from":"2025-05-02"},{"subject":"user","predicate":"喜欢","object":"茶","confidence":0.8},{"subject":"a","predicate":"b","object":"c"}]}`))
 	s.Step(time.Second, kit.Event{From: kit.Path("memory/graph"), Corr: corrCommit + "3", Msg: &messages.CommitFactsResult{

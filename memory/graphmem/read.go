@@ -192,8 +192,7 @@ func (w *walk) expand(s stop) ([]Found, error) {
 func (w *walk) take(list []uint64, path []string) error {
 	taken := 0
 	for i := len(list) - 1; i >= 0; i-- {
-		if taken >= MaxFanOut || len(list)-i > MaxFanOut*scanFactor || w.v.loaded >= MaxNodes ||
-			len(w.out) >= w.q.Limit || w.ctx.Err() != nil {
+		if taken >= MaxFanOut || len(list)-i > MaxFanOut*scanFactor || w.spent() {
 			w.complete = false
 			return nil
 		}
@@ -216,6 +215,11 @@ func (w *walk) take(list []uint64, path []string) error {
 		taken++
 	}
 	return nil
+}
+
+// spent reports that the budget of the whole walk is used up.
+func (w *walk) spent() bool {
+	return w.v.loaded >= MaxNodes || len(w.out) >= w.q.Limit || w.ctx.Err() != nil
 }
 
 // openFact is an entry of the index of open facts.

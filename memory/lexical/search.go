@@ -70,7 +70,7 @@ func (x *Index) Search(txn store.Txn, q Query, s Search) ([]Hit, error) {
 		return nil, nil
 	}
 	run := &run{txn: txn, s: s, texts: map[uint64]*text{}}
-	run.acc = accumulators.Get().(*accumulator) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	run.acc = accumulators.Get().(*accumulator)
 	defer func() {
 		run.acc.reset()
 		accumulators.Put(run.acc)
