@@ -1,0 +1,194 @@
+package kernel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"homeagent/actors/admin"
+	"homeagent/actors/kit"
+	"homeagent/actors/provider"
+	"homeagent/actors/turn"
+	"homeagent/configs"
+	"homeagent/configs/paths"
+	"homeagent/internal/obs"
+	"homeagent/memory/contextmem"
+	"homeagent/memory/graphmem"
+	ledgerengine "homeagent/memory/ledger"
+	"homeagent/memory/lexical"
+	"homeagent/memory/recall"
+	"homeagent/memory/store"
+	"homeagent/providers"
+	"homeagent/providers/lua"
+)
+
+// world is what the actors of a node are made of: the engines, and what was opened before the first actor.
+type world struct {
+	opt      Options
+	started  time.Time
+	build    obs.Build
+	layout   paths.Layout
+	log      *obs.Log
+	logger   *slog.Logger
+	metrics  *obs.Metrics
+	db       *store.DB
+	ledger   *ledgerengine.Ledger
+	words    *lexical.Dictionary
+	index    *lexical.Index
+	events   *contextmem.Context
+	graph    *graphmem.Graph
+	recall   *recall.Engine
+	registry *configs.Registry
+	adapters *lua.Engine
+	client   *providers.Client
+	book     *provider.Book
+	door     *admin.Door
+	rt       *kit.Runtime
+
+	closers []closer
+}
+
+// closer closes one thing that the boot opened.
+type closer struct {
+	name string
+	do   func() error
+}
+
+func (w *world) onClose(name string, do func() error) {
+	w.closers = append(w.closers, closer{name, do})
+}
+
+// close closes what was opened, the last one first.
+func (w *world) close() error {
+	var errs []error
+	for i := len(w.closers) - 1; i >= 0; i-- {
+		if err := w.closers[i].do(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", w.closers[i].name, err))
+		}
+	}
+	w.closers = nil
+	return errors.Join(errs...)
+}
+
+// settings is the configuration in force.
+func (w *world) settings() *configs.Snapshot { return w.registry.Snapshot() }
+
+// openStore opens the store with the engines over it.
+func (w *world) openStore() error {
+	db, err := store.Open(w.layout.Store(), store.Options{
+		Logger: w.log.Logger("store"), Reserve: w.opt.Reserve, Salvage: w.opt.Salvage,
+	})
+	if err != nil {
+		return err
+	}
+	w.db = db
+	w.onClose("store", db.Close)
+	w.words = &lexical.Dictionary{}
+	w.index = &lexical.Index{Words: w.words}
+	w.events = contextmem.New(db, w.index)
+	if w.ledger, err = ledgerengine.Open(db, ledgerengine.Options{Indexer: w.events, Logger: w.log.Logger("ledger")}); err != nil {
+		return err
+	}
+	if w.graph, err = graphmem.Open(db); err != nil {
+		return err
+	}
+	w.onClose("graph", w.graph.Close)
+	w.recall = recall.New(db, w.index, w.graph)
+	return nil
+}
+
+// openSettings opens secrets and configuration.
+func (w *world) openSettings() error {
+	var err error
+	w.registry, err = configs.Open(configs.Options{
+		Values: w.db.KV(store.Config), Secrets: w.db.KV(store.Secret),
+		Vault: configs.NewVault(w.layout.SecretKey()), Environ: w.opt.Environ,
+	})
+	if err != nil {
+		return err
+	}
+	w.applySettings(w.settings())
+	return nil
+}
+
+// applySettings puts the settings in force that are no actor's.
+func (w *world) applySettings(s *configs.Snapshot) {
+	if level, err := obs.ParseLevel(s.String(configs.KeyLogLevel)); err == nil {
+		w.log.SetLevel(level)
+	}
+	for _, src := range s.Sources() {
+		w.log.Secrets().Add(src.APIKey.Reveal())
+	}
+}
+
+// openModels loads the adapters and makes the client of the model sources.
+func (w *world) openModels() error {
+	var err error
+	if w.adapters, err = lua.New(w.layout.Adapters(), w.log.Logger("adapters")); err != nil {
+		return err
+	}
+	w.onClose("adapters", func() error { w.adapters.Close(); return nil })
+	w.client = providers.NewClient(providers.Options{Adapters: w.adapters, Log: w.log.Logger("providers"), Agent: "homed/" + w.build.Version})
+	w.onClose("model client", func() error { w.client.Close(); return nil })
+	w.book = provider.NewBook()
+	return nil
+}
+
+// maxPersonal bounds personal.md.
+const maxPersonal = 64 << 10
+
+// turnSettings are read once for each turn, at its start.
+func (w *world) turnSettings() turn.Settings {
+	s := w.settings()
+	return turn.Settings{
+		Persona: w.persona(s), Rounds: int(s.Int(configs.KeyAgentMaxToolTurns)),
+		PromptTokens: int(float64(s.Int(configs.KeyAgentContextLimit)) * s.Float(configs.KeyAgentContextRatio)),
+		History:      int(s.Int(configs.KeyAgentMaxContextSize)), Recalled: int(s.Int(configs.KeyMemoryRecallLimit)),
+		Zone: s.Location(), Call: s.Duration(configs.KeyAgentToolTimeout),
+	}
+}
+
+// persona is the head of the system prompt: the node's or the person's own, and what the person says of themselves.
+func (w *world) persona(s *configs.Snapshot) string {
+	text := s.String(configs.KeyAgentSystemPrompt)
+	if text == "" {
+		text = configs.Persona()
+	}
+	text = configs.Placeholders{
+		AgentName: s.String(configs.KeyAgentName), NodeName: w.opt.Name,
+		KernelVersion: w.build.Version, KernelCommit: w.build.Revision,
+	}.Expand(text)
+	personal := s.String(configs.KeyAgentPersonalPrompt)
+	if personal == "" {
+		personal = w.personal()
+	}
+	if personal != "" {
+		text += "\n\n" + personal
+	}
+	return text
+}
+
+func (w *world) personal() string {
+	f, err := os.Open(w.layout.Personal())
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			w.logger.Warn("personal.md cannot be read", "error", err)
+		}
+		return ""
+	}
+	defer f.Close()
+	b := make([]byte, maxPersonal+1)
+	n, _ := f.Read(b) // an empty file ends at once
+	if n > maxPersonal {
+		w.logger.Warn("personal.md is cut", "limit_bytes", maxPersonal)
+		n = maxPersonal
+	}
+	return string(bytes.TrimSpace(b[:n]))
+}
+
+// denied tells the guard of tools which may not run.
+func (w *world) denied() []string { return w.settings().List(configs.KeyToolsDenied) }

@@ -1,0 +1,112 @@
+// Command homed is one node of HomeAgent.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"homeagent/actors/kernel"
+	"homeagent/internal/obs"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+type cli struct {
+	Run     runCmd     `cmd:"" default:"withargs" help:"Run the node in the foreground until SIGTERM or Ctrl-C."`
+	Version versionCmd `cmd:"" help:"Show what this program is."`
+}
+
+type runCmd struct {
+	Data    string `help:"Data folder; by default the user's data folder + /homed." env:"HOMED_DATA" placeholder:"DIR"`
+	Listen  string `help:"Address of the HTTP face; port 0 takes a free one." env:"HOMED_LISTEN" default:"127.0.0.1:8765" placeholder:"HOST:PORT"`
+	Name    string `help:"Name of the node; by default the host's name." env:"HOMED_NAME"`
+	Profile string `help:"What the node is: server or phone." env:"HOMED_PROFILE" enum:"server,phone" default:"server"`
+	Log     string `help:"Form of the log lines: text or json." env:"HOMED_LOG" enum:"text,json" default:"text"`
+	Reserve int64  `help:"Free disk space in bytes below which nothing is written; 0 means the default, -1 none." env:"HOMED_RESERVE" default:"0"`
+	Quiet   bool   `help:"Log to the file in the data folder only."`
+	Salvage bool   `help:"Open a damaged store without what is missing. What was lost is named in the log."`
+}
+
+type versionCmd struct {
+	Graph bool `help:"Print the supervision table with its layers and its digest."`
+}
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	var c cli
+	parser, err := kong.New(&c, kong.Name("homed"), kong.Writers(stdout, stderr), kong.UsageOnError(),
+		kong.Description("A personal AI agent that lives at home. `homed` runs the node; `waiter` talks to it."))
+	if err != nil {
+		fmt.Fprintln(stderr, "homed:", err)
+		return exitFailed
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintln(stderr, "homed:", err)
+		return exitUsage
+	}
+	switch k.Command() {
+	case "version":
+		err = c.Version.show(stdout)
+	default:
+		err = c.Run.serve(stdout, stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "homed:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+func (v versionCmd) show(out io.Writer) error {
+	b := obs.ReadBuild()
+	if _, err := fmt.Fprintf(out, "homed %s (%s, %s, %s/%s)\n", b.Version, b.Revision, b.Go, b.OS, b.Arch); err != nil {
+		return err
+	}
+	if !v.Graph {
+		return nil
+	}
+	return kernel.Graph(out)
+}
+
+// closeTime is how long an orderly stop may take.
+const closeTime = 20 * time.Second
+
+// serve runs the node until a signal; a second signal ends the process at once.
+func (r runCmd) serve(stdout, stderr io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	opt := kernel.Options{
+		Data: r.Data, Listen: r.Listen, Name: r.Name, Profile: r.Profile, Environ: os.Environ(), JSON: r.Log == "json",
+		Reserve: r.Reserve, Salvage: r.Salvage,
+	}
+	if !r.Quiet {
+		opt.Stderr = stderr
+	}
+	node, err := kernel.Boot(ctx, opt)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(stdout, "ready http://%s node %s data %s\n", node.HTTP(), node.Name(), node.Data()); err != nil {
+		return errors.Join(err, node.Close(context.Background()))
+	}
+	<-ctx.Done()
+	stop()
+	closing, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	return node.Close(closing)
+}
