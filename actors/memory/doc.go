@@ -5,7 +5,7 @@
 //
 // Messages in:
 //
-//	Recall      -> RecallResult
+//	Recall      -> RecallResult; behind what is new, the excluded events that bear on the text stand with via "context"
 //	MemoryQuery -> MemoryAnswer
 //	CallTool    -> ToolResult, exactly one for each call: memory_recall searches, memory_commit has memory/graph store
 //	               facts and tells what it really did

@@ -250,7 +250,7 @@ func (s *state) onFound(m found) {
 	}
 	switch r := j.event.Msg.(type) {
 	case *messages.Recall:
-		res := &messages.RecallResult{Items: m.Answer.Items, None: m.Answer.None}
+		res := &messages.RecallResult{Items: items(m.Answer), None: m.Answer.None}
 		if m.Err != nil {
 			res = &messages.RecallResult{Error: fault(m.Err)}
 		}
@@ -263,6 +263,18 @@ func (s *state) onFound(m found) {
 		s.out = append(s.out, j.event.Reply(res))
 	}
 	s.out = append(s.out, kit.State{Word: "running", Summary: s.summary()})
+}
+
+// viaContext marks items that the asker has before it already.
+const viaContext = "context"
+
+// items lists what is new to the asker, and behind it what it excluded, marked: a prompt need not repeat that, but an
+// asker without a model answers from it.
+func items(a recall.Answer) []*messages.RecalledItem {
+	for _, k := range a.Known {
+		k.Via = viaContext
+	}
+	return append(a.Items, a.Known...)
 }
 
 func (s *state) onBrowsed(m browsed) {

@@ -44,12 +44,17 @@ func TestRecall(t *testing.T) {
 	}
 	s.Step(0, ask("the key"))
 	s.Step(time.Millisecond, kit.Event{Msg: found{Job: 1, Answer: recall.Answer{Items: []*messages.RecalledItem{item("E1", "the key is under the fern")}}}})
+	s.Note("the asker has one before it")
+	s.Step(0, ask("the bag"))
+	s.Step(0, kit.Event{Msg: found{Job: 2, Answer: recall.Answer{
+		Items: []*messages.RecalledItem{item("E1", "the red bag")}, Known: []*messages.RecalledItem{item("E9", "the blue bag")},
+	}}})
 	s.Note("memory has none")
 	s.Step(0, ask("the hat"))
-	s.Step(0, kit.Event{Msg: found{Job: 2, Answer: recall.Answer{None: true}}})
+	s.Step(0, kit.Event{Msg: found{Job: 3, Answer: recall.Answer{None: true}}})
 	s.Note("the store fails")
 	s.Step(0, ask("the cat"))
-	s.Step(0, kit.Event{Msg: found{Job: 3, Err: errors.New("disk")}})
+	s.Step(0, kit.Event{Msg: found{Job: 4, Err: errors.New("disk")}})
 	s.Show()
 	s.Done()
 }

@@ -25,6 +25,8 @@ const (
 	mainAgent = "main"
 	// pool is how many hits are looked at for each agent.
 	pool = 200
+	// maxKnown is how many excluded events are named.
+	maxKnown = 3
 )
 
 // Engine recalls. Make it with New.
@@ -48,7 +50,8 @@ type Question struct {
 	Agent string
 	// Limit is the most items; zero means DefaultLimit.
 	Limit int
-	// Exclude names events that are known to the asker already.
+	// Exclude names events that the asker has before it already: they take no
+	// place among the items, see Answer.Known.
 	Exclude []string
 	// Now is the time for which facts must hold; required.
 	Now time.Time
@@ -58,8 +61,12 @@ type Question struct {
 type Answer struct {
 	// Items, best first; the receiver owns them.
 	Items []*messages.RecalledItem
-	// None is true when memory was searched and holds nothing on the text; false
-	// without items means that the text gave nothing to search for.
+	// Known holds the best of the excluded events that bear on the text, at most
+	// maxKnown of them: memory holds them, though the asker needs no repetition.
+	Known []*messages.RecalledItem
+	// None is true when memory was searched and holds nothing on the text, not
+	// even among the excluded events; false without items means that the text
+	// gave nothing to search for.
 	None bool
 }
 
@@ -69,6 +76,7 @@ type candidate struct {
 	kind    messages.EventKind
 	matched []string
 	asks    bool
+	known   bool // excluded
 }
 
 // Recall answers a question. ctx bounds it; what was found until it ends is not
@@ -90,8 +98,24 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("recall facts: %w", err)
 	}
-	items := choose(events, facts, query, q.Limit)
-	return Answer{Items: items, None: len(items) == 0 && (searched || !query.Empty())}, nil
+	fresh, known := split(events)
+	a := Answer{Items: choose(fresh, facts, query, q.Limit), Known: known}
+	a.None = len(a.Items)+len(a.Known) == 0 && (searched || !query.Empty())
+	return a, nil
+}
+
+// split parts the excluded events that hold evidence, and tell rather than ask,
+// from those that are new to the asker.
+func split(events []candidate) (fresh []candidate, known []*messages.RecalledItem) {
+	for _, c := range events {
+		switch {
+		case !c.known:
+			fresh = append(fresh, c)
+		case len(known) < maxKnown && len(c.matched) > 0 && !c.asks:
+			known = append(known, c.item)
+		}
+	}
+	return fresh, known
 }
 
 // agents lists whose memory q.Agent sees.
@@ -119,13 +143,12 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 				return err
 			}
 			hits, err := e.index.Search(txn, query, lexical.Search{
-				Agent: agent, Limit: max(pool, q.Limit), Now: q.Now,
-				Skip: func(id string) bool { return skip[id] },
+				Agent: agent, Limit: max(pool, q.Limit+len(skip)), Now: q.Now,
 			})
 			if err != nil {
 				return err
 			}
-			for _, i := range wanted(hits, q.Limit) {
+			for _, i := range wanted(hits, q.Limit, skip) {
 				c, err := e.load(txn, agent, &hits[i])
 				if errors.Is(err, contextmem.ErrNotFound) {
 					continue // forgotten since it was indexed
@@ -133,6 +156,7 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 				if err != nil {
 					return err
 				}
+				c.known = skip[c.item.GetId()]
 				if plain(c.item.GetText()) != asked {
 					out = append(out, c)
 				}
@@ -147,24 +171,26 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 }
 
 // wanted picks the hits worth loading: the best few times limit, and of each
-// evidence term the best that holds it.
-func wanted(hits []lexical.Hit, limit int) []int {
-	n := min(len(hits), 2*limit+10)
-	out := make([]int, 0, n+4)
+// evidence term the best that holds it; excluded ones are counted apart.
+func wanted(hits []lexical.Hit, limit int, skip map[string]bool) []int {
+	var out []int
+	var taken, known int
 	have := map[string]bool{}
-	for i := range n {
-		out = append(out, i)
-		for _, t := range hits[i].Matched {
-			have[t] = true
+	for i := range hits {
+		if skip[hits[i].Event] {
+			if known < 4*maxKnown {
+				known++
+				out = append(out, i)
+			}
+			continue
 		}
-	}
-	for i := n; i < len(hits); i++ {
-		fresh := false
+		fresh := taken < 2*limit+10
 		for _, t := range hits[i].Matched {
 			fresh = fresh || !have[t]
 			have[t] = true
 		}
 		if fresh {
+			taken++
 			out = append(out, i)
 		}
 	}
@@ -221,11 +247,13 @@ func settle(list []candidate) []candidate {
 		key := plain(c.item.GetText())
 		if i, ok := seen[key]; ok {
 			// The later of two equal texts stays, with the better score.
-			score := max(out[i].item.GetScore(), c.item.GetScore())
+			score, known := max(out[i].item.GetScore(), c.item.GetScore()), out[i].known || c.known
 			if c.item.GetAtUs() > out[i].item.GetAtUs() {
 				out[i] = c
 			}
 			out[i].item.Score = score
+			// What the asker has before it once, it has.
+			out[i].known = out[i].known || known
 			continue
 		}
 		seen[key] = len(out)

@@ -178,8 +178,13 @@ func TestExcludeAgentsAndLimit(t *testing.T) {
 	if got := texts(m.ask(Question{Text: "bicycle", Agent: "main/resident/cook"})); len(got) != 3 {
 		t.Errorf("a resident sees %q", got)
 	}
-	if got := texts(m.ask(Question{Text: "bicycle", Exclude: []string{first}})); !slices.Equal(got, []string{"the green bicycle is at school"}) {
-		t.Errorf("without the first: %q", got)
+	a := m.ask(Question{Text: "bicycle", Exclude: []string{first}})
+	if !slices.Equal(texts(a), []string{"the green bicycle is at school"}) || len(a.Known) != 1 || a.Known[0].GetId() != first {
+		t.Errorf("without the first: %q, known %v", texts(a), a.Known)
+	}
+	// What the asker has before it is not nothing.
+	if a := m.ask(Question{Text: "blue", Exclude: []string{first}}); len(a.Items) != 0 || len(a.Known) != 1 || a.None {
+		t.Errorf("only what is known: %q, %v, none %v", texts(a), a.Known, a.None)
 	}
 	if got := texts(m.ask(Question{Text: "bicycle", Limit: 1})); len(got) != 1 {
 		t.Errorf("limit 1: %q", got)
