@@ -17,9 +17,9 @@
 // arguments. All others are refused, naming the field. Bytes that fit as they are go on unchanged.
 //
 // A call that does not run, or that ends without its owner's word, is answered by tools itself: not_found (with the
-// nearest names), required, type, denied, timeout (after the tool's own time, which the text names), cancelled (when the
-// owner does not confirm a cancel within 5 s), failed, or unknown_outcome (the owner ended while a call that may not run
-// twice was with it).
+// nearest names), required, type, denied, timeout (after the tool's own time, which the text names), failed,
+// cancelled (its owner did not confirm a cancel within 5 s), and unknown_outcome in place of the last two when a call
+// that may not run twice was with its owner.
 //
 // A result of more than Params.ResultCap bytes is cut at a character and says so. A result without a taint is foreign.
 //

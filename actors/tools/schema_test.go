@@ -2,6 +2,8 @@ package tools
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,6 +91,13 @@ func TestCompile(t *testing.T) {
 		if _, err := compile([]byte(text)); (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+	file := filepath.Join(t.TempDir(), "s.json")
+	if err := os.WriteFile(file, []byte(`{"type":"object"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := compile([]byte(`{"$ref":"file://` + filepath.ToSlash(file) + `"}`)); err == nil {
+		t.Error("a schema read a file of the node")
 	}
 }
 

@@ -196,9 +196,14 @@ func (m *machine) onFault(f kit.Fault) {
 	m.add(kit.Log{Level: kit.Warn, Text: "effect failed", Attrs: []any{"code", f.Err.GetCode(), "error", f.Err.GetMessage()}})
 }
 
+// repeatable tells whether running a call twice does no harm.
+func (c *call) repeatable() bool {
+	return c.effect == messages.ToolEffect_TOOL_EFFECT_PURE || c.effect == messages.ToolEffect_TOOL_EFFECT_IDEMPOTENT
+}
+
 // onGone is a call whose owner has ended.
 func (m *machine) onGone(c *call) {
-	if c.effect == messages.ToolEffect_TOOL_EFFECT_PURE || c.effect == messages.ToolEffect_TOOL_EFFECT_IDEMPOTENT {
+	if c.repeatable() {
 		m.fail(c, reasonFailed, "The tool's owner ended while the call ran.", "Call it again later; running it twice does no harm.")
 		return
 	}
@@ -221,7 +226,11 @@ func (m *machine) onLate(l late) {
 		return
 	}
 	if c.cancelled {
-		m.fail(c, reasonCancelled, "The call was cancelled and its owner did not confirm it; it may have taken effect.", "")
+		reason := reasonCancelled
+		if !c.repeatable() {
+			reason = reasonUnknown // a turn makes a cancelled call again
+		}
+		m.fail(c, reason, "The call was cancelled and its owner did not confirm it; it may have taken effect.", "")
 		return
 	}
 	m.add(kit.Send{To: c.owner, Msg: &messages.CancelTool{CallId: c.id, Reason: reasonTimeout}})

@@ -126,6 +126,13 @@ func TestTimeAndCancel(t *testing.T) {
 	s.Step(0, kit.Event{From: turn, Msg: &messages.CancelTool{CallId: "c5", Reason: "stop"}})
 	s.Step(5*time.Second, kit.Event{Msg: late{"call/4"}})
 	s.Step(0, kit.Event{From: turn, Msg: &messages.CancelTool{CallId: "unknown", Reason: "stop"}})
+	s.Note("the same for a call that may not run twice")
+	r = register(home, "lamp")
+	r.Msg.(*messages.RegisterTools).Tools[0].Effect = messages.ToolEffect_TOOL_EFFECT_ONCE
+	s.Step(time.Second, r)
+	s.Step(time.Second, callOf("c6", "lamp", `{"x":1}`))
+	s.Step(0, kit.Event{From: turn, Msg: &messages.CancelTool{CallId: "c6", Reason: "preempt"}})
+	s.Step(5*time.Second, kit.Event{Msg: late{"call/5"}})
 	s.Done()
 }
 

@@ -58,7 +58,7 @@
 // tools_denied.
 //
 // Times. The turn has a deadline; each question to an actor of this node has a limit of its own; a completion is given
-// up when nothing comes for Settings.Silence. None of them runs out while the turn is suspended.
+// up when nothing comes for Settings.Silence. A deadline that passes while the turn is suspended ends it on resume.
 //
 // Ids are derived from the task: request "<task>/<round>/<attempt>", call "<task>/<round>/c<index>", output "<task>/o1",
 // events "<task>/in", "<task>/in/<input>" for steered ones, "<task>/out" (in this order when sorted), blocks

@@ -1,0 +1,309 @@
+package turn
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"homeagent/actors/kit"
+	"homeagent/messages"
+)
+
+func TestPreemptCompleting(t *testing.T) {
+	w := newWorld(t)
+	w.hold = isComplete
+	w.begin("preempt_completing", nil)
+	w.all()
+	w.step(w.held[0]) // RequestSent
+	w.step(w.held[1]) // half of the text
+	w.step(kit.Event{From: schedAddr, Msg: &messages.Preempt{Generation: 5, ByLevel: 3, ByInput: "T2"}})
+	w.script.Note("what the cut attempt still sends is late")
+	w.step(w.held[2])
+	w.step(w.held[3])
+	if got := strings.Join(w.answers, ","); got != "Suspended" {
+		t.Fatalf("answers %q", got)
+	}
+	w.held, w.hold = nil, nil
+	w.past = []*messages.Event{{EventId: "T2/in", Kind: messages.EventKind_EVENT_KIND_INPUT, Blocks: []*messages.Block{{Content: textParts("Fire!")[0]}}}}
+	w.step(kit.Event{From: schedAddr, Msg: &messages.Resume{Generation: 5}})
+	w.all()
+	w.script.Done()
+	w.wantEnd(answered, "ok", "Hello.")
+	if len(w.requests) != 2 || w.requests[1].GetCallId() != "T1/1/2" {
+		t.Errorf("%d requests; want exactly one new attempt", len(w.requests))
+	}
+	if len(w.cancels) != 1 || w.cancels[0] != "completion T1/1/1 preempt" {
+		t.Errorf("cancels %v", w.cancels)
+	}
+	if !strings.Contains(w.requests[1].String(), "Fire!") {
+		t.Error("the new attempt does not know what was said meanwhile")
+	}
+}
+
+func TestPreemptDuringTool(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		onPreempt messages.OnPreempt
+		runs      int
+	}{{"preempt_tool_finish", finishes, 1}, {"preempt_tool_cancel", cancels, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.tools = []*messages.ToolDef{tool("a", once, c.onPreempt, false)}
+			w.model = byRound([]string{"a"}, "Done.")
+			w.hold = isCall
+			w.begin(c.name, nil)
+			w.all()
+			w.step(kit.Event{From: schedAddr, Msg: &messages.Preempt{Generation: 5, ByLevel: 3, ByInput: "T2"}})
+			if got := strings.Join(w.answers, ","); got != "Suspended" {
+				t.Fatalf("answers %q: a running tool must not hold a preemption up", got)
+			}
+			if c.onPreempt == cancels {
+				w.held[0].Msg = &messages.ToolResult{CallId: "T1/1/c0", Name: "a", Error: &messages.ToolError{Reason: "cancelled"}}
+			}
+			w.release() // the result comes while the turn is suspended
+			if len(w.requests) != 1 {
+				t.Fatal("a suspended turn went on")
+			}
+			w.step(kit.Event{From: schedAddr, Msg: &messages.Resume{Generation: 5}})
+			w.all()
+			w.script.Done()
+			w.wantEnd(answered, "ok", "Done.")
+			if w.runs["a T1/1/c0"] != c.runs {
+				t.Errorf("runs %v, want %d", w.runs, c.runs)
+			}
+		})
+	}
+}
+
+func TestCancelledByOwner(t *testing.T) {
+	w := newWorld(t)
+	w.tools = []*messages.ToolDef{tool("a", once, cancels, false)}
+	w.model = byRound([]string{"a"}, "Done.")
+	w.hold = isCall
+	w.begin("", nil)
+	w.all()
+	w.held[0].Msg = &messages.ToolResult{CallId: "T1/1/c0", Name: "a", Error: &messages.ToolError{Reason: "cancelled"}}
+	w.release()
+	w.wantEnd(answered, "ok", "Done.")
+	if w.runs["a T1/1/c0"] != 1 {
+		t.Errorf("runs %v", w.runs)
+	}
+}
+
+func TestCancelAnywhere(t *testing.T) {
+	runs := 0
+	for n := 0; ; n++ {
+		w := newWorld(t)
+		w.tools = []*messages.ToolDef{tool("a", once, finishes, false)}
+		w.model = byRound([]string{"a"}, "Done.")
+		w.begin("", nil)
+		if w.run(n) && len(w.finished) > 0 {
+			break
+		}
+		runs++
+		before := w.machine.(*machine).phase
+		w.step(kit.Event{From: schedAddr, Msg: &messages.Cancel{Generation: 5, End: stopped, Reason: "stop"}})
+		if before < committing {
+			w.wantEnd(stopped, "stop", "Stopped.")
+		}
+		w.all()
+		if before >= committing {
+			w.wantEnd(answered, "ok", "Done.")
+		}
+		if w.commits > 1 || (w.commits == 1) != (before >= committing) {
+			t.Errorf("cancelled in %v: %d commits", before, w.commits)
+		}
+	}
+	if runs < 20 {
+		t.Fatalf("only %d places were tried", runs)
+	}
+}
+
+func TestPreemptAnywhere(t *testing.T) {
+	runs, suspensions := 0, 0
+	for n := 0; ; n++ {
+		w := newWorld(t)
+		w.tools = []*messages.ToolDef{tool("a", once, finishes, false), tool("b", pure, cancels, true)}
+		w.model = byRound([]string{"a", "b"}, "Done.")
+		w.begin("", nil)
+		if w.run(n) && len(w.finished) > 0 {
+			break
+		}
+		runs++
+		w.step(kit.Event{From: schedAddr, Msg: &messages.Preempt{Generation: 5, ByLevel: 3}})
+		w.all()
+		if len(w.finished) == 0 {
+			if len(w.answers) != 1 || w.answers[0] != "Suspended" {
+				t.Fatalf("after %d: answers %v", n, w.answers)
+			}
+			suspensions++
+			w.step(kit.Event{From: schedAddr, Msg: &messages.Resume{Generation: 5}})
+			w.all()
+		}
+		w.wantEnd(answered, "ok", "Done.")
+		if w.runs["a T1/1/c0"] != 1 || w.commits != 1 || len(w.sends) != 1 {
+			t.Fatalf("after %d: runs %v, commits %d, sends %d", n, w.runs, w.commits, len(w.sends))
+		}
+	}
+	if runs < 20 || suspensions < runs/2 {
+		t.Fatalf("%d places, %d suspensions", runs, suspensions)
+	}
+}
+
+func TestStop(t *testing.T) {
+	w := newWorld(t)
+	w.hold = isComplete
+	w.begin("stop", nil)
+	w.all()
+	w.step(kit.Event{From: schedAddr, Msg: &messages.Steer{Generation: 5, Input: testInput("T3", "and faster")}})
+	w.step(kit.Event{From: schedAddr, Msg: &messages.Cancel{Generation: 5, End: stopped, Reason: "stop"}})
+	w.script.Done()
+	w.wantEnd(stopped, "stop", "Stopped.")
+	if got := w.end().GetSteered(); len(got) != 1 || got[0] != "T3" {
+		t.Errorf("steered %v: what joined a stopped turn is stopped with it", got)
+	}
+}
+
+func TestSteerBeforeTool(t *testing.T) {
+	w := newWorld(t)
+	w.tools = []*messages.ToolDef{tool("a", once, finishes, false), tool("b", once, finishes, false)}
+	w.model = byRound([]string{"a", "b"}, "As you wish.")
+	w.hold = isCall
+	w.begin("steer", nil)
+	w.all()
+	w.step(kit.Event{From: schedAddr, Corr: "s1", Msg: &messages.Steer{Generation: 5, Input: testInput("T3", "no, leave b")}})
+	w.release()
+	w.script.Done()
+	w.wantEnd(answered, "ok", "As you wish.")
+	if w.runs["b T1/1/c1"] != 0 {
+		t.Error("a call that had not started ran although new input had come")
+	}
+	if got := lastText(w.requests[1]); got != "no, leave b" {
+		t.Errorf("the next request ends with %q", got)
+	}
+	if got := w.end().GetSteered(); len(got) != 1 || got[0] != "T3" {
+		t.Errorf("steered %v", got)
+	}
+	if ids := []string{w.events[0].GetEventId(), w.events[1].GetEventId(), w.events[2].GetEventId()}; ids[0] >= ids[1] || ids[1] >= ids[2] {
+		t.Errorf("event ids do not sort: %v", ids)
+	}
+}
+
+func TestSteerFinalDrain(t *testing.T) {
+	w := newWorld(t)
+	w.model = func(r *messages.CompletionRequest) *messages.CompletionResult {
+		if lastText(r) == "and B?" {
+			return says("B.")
+		}
+		return says("A.")
+	}
+	w.hold = isComplete
+	w.begin("", nil)
+	w.all()
+	w.step(kit.Event{From: schedAddr, Msg: &messages.Steer{Generation: 5, Input: testInput("T3", "and B?")}})
+	w.release()
+	w.wantEnd(answered, "ok", "A.\n\nB.")
+	if len(w.requests) != 2 || len(w.end().GetSteered()) != 1 {
+		t.Errorf("requests %d, steered %v", len(w.requests), w.end().GetSteered())
+	}
+}
+
+func TestSteerTooLate(t *testing.T) {
+	w := newWorld(t)
+	w.hold = func(s kit.Send) bool {
+		r, ok := s.Msg.(*messages.RunStage)
+		return ok && r.GetStage() == messages.Stage_STAGE_BEFORE_OUTPUT
+	}
+	w.begin("", nil)
+	w.all()
+	var taken *messages.SteerTaken
+	for _, f := range w.machine.Step(w.now, kit.Event{Msg: &messages.Steer{Generation: 5, Input: testInput("T3", "x")}}) {
+		if s, ok := f.(kit.Send); ok {
+			taken, _ = s.Msg.(*messages.SteerTaken)
+		}
+	}
+	if taken == nil || taken.GetTaken() {
+		t.Fatalf("answer %v, want not taken", taken)
+	}
+	w.release()
+	if f := w.end(); len(f.GetSteered())+len(f.GetUnanswered()) != 0 {
+		t.Errorf("finished %v", f)
+	}
+}
+
+func TestTimers(t *testing.T) {
+	t.Run("silence", func(t *testing.T) {
+		w := newWorld(t)
+		w.hold = isComplete
+		w.begin("", nil)
+		w.all()
+		w.step(w.held[0])
+		w.now = w.now.Add(4 * time.Minute)
+		w.step(kit.Event{Msg: silent{"T1/1/1"}})
+		if len(w.finished) != 0 {
+			t.Fatal("given up too early")
+		}
+		w.now = w.now.Add(2 * time.Minute)
+		w.step(kit.Event{Msg: silent{"T1/1/1"}})
+		if f := w.end(); f.GetReason() != "timeout" || w.cancels[0] != "completion T1/1/1 timeout" {
+			t.Errorf("finished %v, cancels %v", f, w.cancels)
+		}
+	})
+	t.Run("deadline", func(t *testing.T) {
+		w := newWorld(t)
+		w.hold = isComplete
+		w.begin("", func(s *messages.StartTurn) { s.DeadlineUs = start0.Add(time.Minute).UnixMicro() })
+		w.all()
+		w.step(kit.Event{Msg: deadline{}})
+		if f := w.end(); f.GetEnd() != failed || f.GetReason() != "deadline" || len(w.cancels) != 1 {
+			t.Errorf("finished %v, cancels %v", f, w.cancels)
+		}
+	})
+	t.Run("busy", func(t *testing.T) {
+		w := newWorld(t)
+		w.hold = func(s kit.Send) bool { _, ok := s.Msg.(*messages.Recall); return ok }
+		w.begin("", nil)
+		w.all()
+		corr := w.held[0].Corr
+		w.held = nil
+		w.hold = nil
+		w.step(kit.Event{Corr: corr, Msg: &messages.Busy{Depth: 9}})
+		w.step(kit.Event{Msg: askAgain{corr}})
+		w.all()
+		w.wantEnd(answered, "ok", "Hello.")
+	})
+	t.Run("tool", func(t *testing.T) {
+		w := newWorld(t)
+		w.tools = []*messages.ToolDef{tool("a", once, finishes, false)}
+		w.model = byRound([]string{"a"}, "Done.")
+		w.hold = isCall
+		w.begin("", nil)
+		w.all()
+		w.hold = nil
+		w.step(kit.Event{Msg: callLate{"T1/1/c0#1"}})
+		w.all()
+		w.wantEnd(answered, "ok", "Done.")
+		if len(w.cancels) != 1 || !strings.Contains(toolTexts(w.requests[1])[0], "timeout") {
+			t.Errorf("cancels %v", w.cancels)
+		}
+	})
+}
+
+func TestForeignGeneration(t *testing.T) {
+	w := newWorld(t)
+	w.hold = isComplete
+	w.begin("", nil)
+	w.all()
+	for _, m := range []proto.Message{
+		&messages.Preempt{Generation: 4}, &messages.Cancel{Generation: 4, End: stopped}, &messages.Resume{Generation: 5},
+		&messages.Steer{Generation: 4, Input: testInput("T3", "x")},
+	} {
+		w.step(kit.Event{From: schedAddr, Msg: m})
+	}
+	if len(w.answers)+len(w.finished) != 0 {
+		t.Errorf("answers %v", w.answers)
+	}
+}
+
