@@ -197,9 +197,9 @@ func (p *providersAddCmd) key(c *console) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// keyVariable is the environment variable of the key of a source.
+// keyVariable is the environment name of the setting core.llm.sources.<name>.api_key.
 func keyVariable(name string) string {
-	return "HOMED_PROVIDERS_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_API_KEY"
+	return "HOMED_CORE_LLM_SOURCES_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_API_KEY"
 }
 
 func (p *providersAddCmd) Run(c *console, node *client.Client) error {
@@ -210,7 +210,7 @@ func (p *providersAddCmd) Run(c *console, node *client.Client) error {
 	got, err := node.AddSource(c.ctx, client.AddSource{
 		Source: client.Source{
 			Name: p.Name, Adapter: p.Adapter, BaseURL: p.URL, Model: p.Model, Priority: p.Priority,
-			MaxConcurrent: p.Parallel, ContextWindow: p.Window,
+			MaxConcurrent: p.Parallel, ContextWindow: p.Window, Enabled: true,
 		},
 		APIKey: key, Force: p.Force,
 	})

@@ -4,6 +4,7 @@ import "homeagent/messages/api"
 
 // The structs of the HTTP interface; see messages/api for what they hold.
 type (
+	Refusal       = api.Error
 	Submit        = api.Submit
 	Submitted     = api.Submitted
 	Task          = api.Task
