@@ -306,4 +306,3 @@ func TestForeignGeneration(t *testing.T) {
 		t.Errorf("answers %v", w.answers)
 	}
 }
-
