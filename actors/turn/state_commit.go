@@ -106,7 +106,7 @@ func (m *machine) intent(now int64) *messages.OutputIntent {
 	if m.text == "" || ch == "" {
 		return nil
 	}
-	if allowed := m.start.GetAgent().GetAllowedOutputs(); len(allowed) > 0 && !slices.Contains(allowed, ch) {
+	if !m.mayAnswer(ch) {
 		m.add(kit.Log{Level: kit.Warn, Text: "channel is not allowed for this agent", Attrs: []any{"channel", ch}})
 		return nil
 	}
@@ -115,6 +115,14 @@ func (m *machine) intent(now int64) *messages.OutputIntent {
 		Parts: []*messages.Part{{Content: &messages.Part_Text{Text: m.text}}},
 		Agent: m.agent(), CreatedUs: now,
 	}
+}
+
+// mayAnswer tells whether the agent may send to a channel. It may always report to the agent that gave it the task.
+func (m *machine) mayAnswer(channel string) bool {
+	allowed := m.start.GetAgent().GetAllowedOutputs()
+	return len(allowed) == 0 || slices.Contains(allowed, channel) ||
+		m.input.GetSource() == messages.InputSource_INPUT_SOURCE_PARENT ||
+		m.input.GetPrincipal().GetKind() == messages.PrincipalKind_PRINCIPAL_KIND_AGENT
 }
 
 // events are what the context keeps of this turn: what was said to the agent and what it answered. Their ids sort in

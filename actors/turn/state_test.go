@@ -377,3 +377,50 @@ func TestNoRestartInPlace(t *testing.T) {
 		t.Error("a turn with a stale journal must end and leave the rest to the scheduler")
 	}
 }
+
+func TestAllowedOutputs(t *testing.T) {
+	parent := func(in *messages.Input) { in.Source = messages.InputSource_INPUT_SOURCE_PARENT }
+	for _, c := range []struct {
+		name    string
+		allowed []string
+		change  func(*messages.Input)
+		sends   int
+	}{
+		{"all", nil, func(*messages.Input) {}, 1},
+		{"named", []string{"web", "cli"}, func(*messages.Input) {}, 1},
+		{"not named", []string{"web"}, func(*messages.Input) {}, 0},
+		{"report", []string{"web"}, parent, 1},
+		{"no channel", nil, func(in *messages.Input) { in.Channel = "" }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.begin("", func(s *messages.StartTurn) {
+				s.Agent.AllowedOutputs = c.allowed
+				c.change(s.GetTask().GetInput())
+			})
+			w.all()
+			w.wantEnd(answered, "ok", "Hello.")
+			if len(w.sends) != c.sends || w.commits != 1 {
+				t.Errorf("sends %d, commits %d", len(w.sends), w.commits)
+			}
+		})
+	}
+}
+
+// BenchmarkTurn is what deciding costs for a turn with one tool call, without anything that is done.
+func BenchmarkTurn(b *testing.B) {
+	b.ReportAllocs()
+	steps := 0
+	for b.Loop() {
+		w := newWorld(b)
+		w.tools = []*messages.ToolDef{tool("a", once, finishes, false)}
+		w.model = byRound([]string{"a"}, "Done.")
+		w.begin("", nil)
+		w.all()
+		steps += w.steps
+		if len(w.finished) != 1 {
+			b.Fatal("no end")
+		}
+	}
+	b.ReportMetric(float64(steps)/float64(b.N), "steps/op")
+}
