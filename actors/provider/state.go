@@ -98,7 +98,9 @@ func (m *machine) handle(e kit.Event) {
 	case *messages.Complete:
 		m.complete(e, v)
 	case *messages.CompletionDone:
-		m.completed(v)
+		if m.fromCurrent(e, v) {
+			m.completed(v)
+		}
 	case *messages.CancelCompletion:
 		m.cancel(v)
 	case again:
@@ -313,6 +315,13 @@ func (m *machine) again(a again) {
 	if r := m.requests[a.CallID]; r != nil && r.waiting {
 		m.ask(r)
 	}
+}
+
+// fromCurrent tells that a result comes from the source that was asked last: one
+// that was given up may still have a result on its way.
+func (m *machine) fromCurrent(e kit.Event, d *messages.CompletionDone) bool {
+	r := m.requests[d.GetCallId()]
+	return r != nil && (e.From == nil || e.From.GetPath() == m.address(r.source).GetPath())
 }
 
 // completed takes the result of an attempt.
