@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,8 @@ import (
 // packed is a word per line with its frequency, made by go generate from the gse
 // module's own data (licence in NOTICE). gse's embedded dictionaries (35 MB) stay
 // out of the program as long as nothing reaches the functions that load them,
-// and as long as its Segmenter never becomes an interface value.
+// and as long as no type that can become an interface value names its Segmenter:
+// a program that looks methods up by name keeps all methods of all such types.
 //
 //go:embed dict.txt.gz
 var packed string
@@ -27,10 +29,14 @@ var packed string
 // Safe for concurrent use.
 type Dictionary struct {
 	mu   sync.RWMutex
-	seg  *gse.Segmenter
+	seg  cutter
 	used time.Time
 	load sync.Mutex
 }
+
+// cutter cuts a run of Han characters into words; nil is an unloaded dictionary.
+// A function hides the type behind it, see packed.
+type cutter func(run string) []string
 
 // Loaded reports whether words can be cut now.
 func (d *Dictionary) Loaded() bool {
@@ -60,20 +66,24 @@ func (d *Dictionary) Load(now time.Time) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.seg, d.used = seg, now
+	// Without the hidden Markov model: it glues unknown neighbours together.
+	d.seg, d.used = func(run string) []string { return seg.Cut(run, false) }, now
 	return nil
 }
 
 // DropIdle unloads the dictionary when it was last used before the given time,
-// and reports whether it did.
+// and reports whether it did; call it from a worker.
 func (d *Dictionary) DropIdle(before time.Time) bool {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.seg == nil || !d.used.Before(before) {
-		return false
+	drop := d.seg != nil && d.used.Before(before)
+	if drop {
+		d.seg = nil
 	}
-	d.seg = nil
-	return true
+	d.mu.Unlock()
+	if drop {
+		debug.FreeOSMemory()
+	}
+	return drop
 }
 
 // Words returns the words of two or more Han characters in text, nil when the
@@ -93,8 +103,7 @@ func (d *Dictionary) Words(now time.Time, text string) []string {
 		if kind != runHan {
 			return
 		}
-		// Without the hidden Markov model: it glues unknown neighbours together.
-		for _, w := range seg.Cut(string(run), false) {
+		for _, w := range seg(string(run)) {
 			if r := []rune(w); len(r) >= 2 && unspaced(r[0]) {
 				out = append(out, cut(w))
 			}

@@ -78,6 +78,23 @@ var hanAsking = func() map[string]bool {
 	return m
 }()
 
+// Asking reports whether a text has words that ask about what was said before:
+// "do you remember", "did I tell you", 告诉过, 记得.
+func Asking(text string) bool {
+	found := false
+	scan(text, func(run []rune, kind runKind) {
+		switch kind {
+		case runHan:
+			for _, w := range hanMemory {
+				found = found || strings.Contains(string(run), w)
+			}
+		case runWord:
+			found = found || memoryWords[string(run)]
+		}
+	})
+	return found
+}
+
 type builder struct {
 	q  Query
 	at map[string]int

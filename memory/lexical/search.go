@@ -47,8 +47,8 @@ type Hit struct {
 	// Number and Event name the text.
 	Number uint64
 	Event  string
-	// Conversation it stands in.
-	Conversation string
+	// Conversation it stands in, and the event before it there; empty for none.
+	Conversation, Before string
 	// AtUs is when it was said, Unix microseconds.
 	AtUs int64
 	// Kind of the event.
@@ -244,6 +244,13 @@ func (r *run) hit(n uint64, best map[uint64][]float64) (Hit, error) {
 	h := Hit{
 		Number: n, Event: t.event, Conversation: t.conversation, AtUs: t.at, Kind: messages.EventKind(t.role),
 		Score: score, BM25: own,
+	}
+	if t.prev != 0 {
+		before, err := r.text(t.prev)
+		if err != nil {
+			return Hit{}, err
+		}
+		h.Before = before.event
 	}
 	for i, term := range r.evidence {
 		if r.acc.matched(n)&(1<<i) != 0 {

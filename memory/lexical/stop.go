@@ -45,6 +45,11 @@ var hanNoise = strings.Fields(`
 上次 什么 怎么 哪里 哪儿 哪个 哪些 多少 几个 时候 为何 如何 请问 一下 关于 名字叫 叫什么 推荐过 分享过 提及 问过 觉得 认为 我们 你们 他们
 `)
 
+// memoryWords and hanMemory ask about what was said before.
+var memoryWords = set("remember recall remind told tell said say mention mentioned know")
+
+var hanMemory = strings.Fields("告诉 记得 说过 提到 提过 讲过 聊过 谈过 知道")
+
 func set(words string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(words) {

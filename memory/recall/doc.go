@@ -14,8 +14,9 @@
 //  3. Every word of the question that is known has a place: of each evidence term
 //     the best text that holds it is among the items if the limit allows.
 //  4. Facts are those that hold now; ended ones are not returned.
-//  5. The same text counts once. A question that was asked before and an answer
-//     that quotes what is already among the items stand back.
+//  5. The same text counts once. Questions to memory, the agent's answers to them,
+//     and answers that quote what a person said are echoes and left out; other
+//     questions stand back.
 //  6. Of equal items the later one comes first.
 //
 // Safe for concurrent use.

@@ -77,6 +77,7 @@ type candidate struct {
 	matched []string
 	asks    bool
 	known   bool // excluded
+	echo    bool // asks memory, or answers such a question: nothing new is in it
 }
 
 // Recall answers a question. ctx bounds it; what was found until it ends is not
@@ -157,7 +158,7 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 					return err
 				}
 				c.known = skip[c.item.GetId()]
-				if plain(c.item.GetText()) != asked {
+				if !c.echo && plain(c.item.GetText()) != asked {
 					out = append(out, c)
 				}
 			}
@@ -205,13 +206,38 @@ func (e *Engine) load(txn store.Txn, agent string, h *lexical.Hit) (candidate, e
 	}
 	ev := r.GetEvent()
 	text := lexical.EventText(ev)
+	echo, err := isEcho(txn, agent, ev, text, h.Before)
+	if err != nil {
+		return candidate{}, err
+	}
 	return candidate{
+		echo: echo,
 		item: &messages.RecalledItem{
 			Id: h.Event, Text: passage(text, h.Matched), AtUs: h.AtUs, Via: "lexical", Score: h.Score,
 			Speaker: speaker(ev), Conversation: h.Conversation,
 		},
 		kind: h.Kind, matched: h.Matched, asks: ev.GetKind() == messages.EventKind_EVENT_KIND_INPUT && asks(text),
 	}, nil
+}
+
+// isEcho reports a question that asks memory, and the agent's answer to one: they
+// repeat what is stored, and would be found before it.
+func isEcho(txn store.Txn, agent string, e *messages.Event, text, before string) (bool, error) {
+	switch {
+	case e.GetKind() == messages.EventKind_EVENT_KIND_INPUT:
+		return asksMemory(text), nil
+	case e.GetKind() != messages.EventKind_EVENT_KIND_RESPONSE || before == "":
+		return false, nil
+	}
+	r, err := contextmem.Get(txn, agent, before)
+	if errors.Is(err, contextmem.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	q := r.GetEvent()
+	return q.GetKind() == messages.EventKind_EVENT_KIND_INPUT && asksMemory(lexical.EventText(q)), nil
 }
 
 func speaker(e *messages.Event) string {
@@ -233,16 +259,14 @@ func speaker(e *messages.Event) string {
 	return "unknown"
 }
 
-// What stands back is scaled by these.
-const (
-	askedBefore = 0.5 // a question of the person's: it asks, it does not tell
-	quotes      = 0.3 // an answer that holds another candidate's text
-)
+// askedBefore scales a question of the person's: it asks, it does not tell.
+const askedBefore = 0.5
 
 // settle lets repeats stand back, scales scores to 0..1 and sorts.
 func settle(list []candidate) []candidate {
 	seen := map[string]int{}
-	out := list[:0]
+	said := spoken(list)
+	out := make([]candidate, 0, len(list))
 	for _, c := range list {
 		key := plain(c.item.GetText())
 		if i, ok := seen[key]; ok {
@@ -259,14 +283,15 @@ func settle(list []candidate) []candidate {
 		seen[key] = len(out)
 		out = append(out, c)
 	}
+	// An answer that holds the whole of what a person said brings nothing.
+	out = slices.DeleteFunc(out, func(c candidate) bool {
+		return c.kind == messages.EventKind_EVENT_KIND_RESPONSE && quotes(c.item.GetText(), said)
+	})
 	top := 0.0
 	for i := range out {
 		c := &out[i]
-		switch {
-		case c.asks:
+		if c.asks {
 			c.item.Score *= askedBefore
-		case c.kind == messages.EventKind_EVENT_KIND_RESPONSE && quotesOther(out, i):
-			c.item.Score *= quotes
 		}
 		top = max(top, c.item.GetScore())
 	}
@@ -277,18 +302,21 @@ func settle(list []candidate) []candidate {
 	return out
 }
 
-// quotesOther reports whether the answer at i holds the whole text of something
-// a person said.
-func quotesOther(list []candidate, i int) bool {
-	text := list[i].item.GetText()
-	for j := range list {
-		other := list[j].item.GetText()
-		if j != i && list[j].kind == messages.EventKind_EVENT_KIND_INPUT && len(other) >= 8 && len(list[j].matched) > 0 &&
-			strings.Contains(text, other) {
-			return true
+// spoken returns what persons said that bears on the question, in plain form.
+func spoken(list []candidate) []string {
+	var out []string
+	for _, c := range list {
+		if p := plain(c.item.GetText()); c.kind == messages.EventKind_EVENT_KIND_INPUT && len(c.matched) > 0 && len(p) >= 8 {
+			out = append(out, p)
 		}
 	}
-	return false
+	return out
+}
+
+// quotes reports whether an answer holds the whole of something said.
+func quotes(answer string, said []string) bool {
+	answer = plain(answer)
+	return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(answer, s) })
 }
 
 func byScore(a, b candidate) int {

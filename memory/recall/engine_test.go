@@ -200,15 +200,47 @@ func TestEqualScoresTheLaterFirst(t *testing.T) {
 	}
 }
 
-func TestRepeatsStandBack(t *testing.T) {
+// talk stores the turns of one conversation, alternately the person's and the
+// agent's.
+func (m *memory) talk(turns ...string) {
+	m.t.Helper()
+	m.n++
+	for i, text := range turns {
+		kind := messages.EventKind_EVENT_KIND_INPUT
+		if i%2 == 1 {
+			kind = messages.EventKind_EVENT_KIND_RESPONSE
+		}
+		id := fmt.Sprintf("E%04d-%d", m.n, i)
+		m.add(&messages.Event{
+			EventId: id, Kind: kind, Agent: "main", Conversation: fmt.Sprint("c", m.n),
+			AtUs:   noon.Add(time.Duration(m.n)*24*time.Hour + time.Duration(i)*time.Second).UnixMicro(),
+			Blocks: []*messages.Block{{BlockId: id + "/b", Content: &messages.Part{Content: &messages.Part_Text{Text: text}}}},
+		})
+	}
+}
+
+func TestEchoesAreLeftOut(t *testing.T) {
 	m := open(t, "")
-	m.say("main", "my locker number is 4711")
-	m.say("main", "What is my locker number?")
-	m.say("main", "which locker did I have?")
-	m.say("main", "agent: You told me: my locker number is 4711")
-	m.say("main", "My locker number is 4711!")
-	got := texts(m.ask(Question{Text: "what is my locker number"}))
-	if len(got) != 3 || got[0] != "My locker number is 4711!" {
+	m.talk("my locker number is 4711", "I will remember.")
+	m.talk("what is my locker number?", "It is 4711, as you said: my locker number is 4711")
+	m.talk("do you remember my locker number?", "I have nothing on a locker.")
+	m.talk("what did I tell you about the locker", "Nothing about it.", "我告诉过你我的locker吗", "没有。")
+	m.talk("My locker number is 4711!", "You said so before.")
+	got := texts(m.ask(Question{Text: "which locker number did I tell you?"}))
+	if len(got) == 0 || got[0] != "My locker number is 4711!" {
+		t.Errorf("recalled %q", got)
+	}
+	for _, echo := range []string{
+		"my locker number is 4711", "It is 4711, as you said: my locker number is 4711", "do you remember my locker number?",
+		"I have nothing on a locker.", "what did I tell you about the locker", "Nothing about it.", "我告诉过你我的locker吗", "没有。",
+	} {
+		if slices.Contains(got, echo) {
+			t.Errorf("the echo %q in %q", echo, got)
+		}
+	}
+	// An answer to a question about the world is worth recalling.
+	m.talk("what is the capital of Peru?", "Lima.")
+	if got := texts(m.ask(Question{Text: "the capital of Peru"})); !slices.Contains(got, "Lima.") {
 		t.Errorf("recalled %q", got)
 	}
 }

@@ -38,6 +38,16 @@ func asks(text string) bool {
 	return !strings.ContainsAny(t[:len(t)-size], ".!?。！？\n")
 }
 
+// asksMemory reports whether a text does nothing but ask what was said before.
+func asksMemory(text string) bool {
+	t := strings.ToLower(strings.TrimSpace(text))
+	opens := false
+	for _, w := range []string{"what did i", "did i ", "do you remember", "do you know", "when did i", "where did i", "who did i", "which "} {
+		opens = opens || strings.HasPrefix(t, w)
+	}
+	return (asks(text) || opens && !strings.ContainsAny(t, ".!。！\n")) && lexical.Asking(text)
+}
+
 // passage returns the text, or of a long one the part with most of the matched
 // terms. It never breaks a character.
 func passage(text string, matched []string) string {
