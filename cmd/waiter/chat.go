@@ -78,7 +78,7 @@ func (ch *chatCmd) Run(c *console, node *client.Client) error {
 // once says one thing and writes the answer as it comes; nothing else goes to the output.
 func (ch *chatCmd) once(ctx context.Context, cancel context.CancelFunc, c *console, s *client.Session) error {
 	text := strings.Join(ch.Text, " ")
-	if strings.HasPrefix(text, "/") {
+	if strings.HasPrefix(text, "/") && !forAgent(text) {
 		return fmt.Errorf("%s is a command of the conversation: say it there, or use waiter %s", text, strings.TrimPrefix(text, "/"))
 	}
 	sent, err := s.Send(ctx, text, ch.Mode)
@@ -272,8 +272,15 @@ func (s *screen) settle(tasks []string, over <-chan error) error {
 	}
 }
 
+// forAgent says that a line with a slash is for the agent: the offline source runs tools by these words.
+func forAgent(text string) bool {
+	word, _, _ := strings.Cut(text, " ")
+	return word == "/tool" || word == "/tools"
+}
+
 // help is what /help says.
-const help = `/stop    stop what runs and what waits
+const help = `/tools   the tools; without a model, /tool NAME {…} runs one
+/stop    stop what runs and what waits
 /status  how the node is
 /queue   what runs and waits
 /exit    leave; what runs goes on
@@ -372,7 +379,7 @@ func (t *talk) line(ctx context.Context, line string) (leave bool) {
 		t.say((&queueCmd{Agent: t.ch.Agent}).Run(t.c, t.node))
 	case word == "/help":
 		t.c.printf("%s", help)
-	case strings.HasPrefix(word, "/"):
+	case strings.HasPrefix(word, "/") && !forAgent(text):
 		t.c.printf("%s\n", t.c.paint(bad, "· there is no "+word+"; /help shows the commands"))
 	default:
 		got, err := t.s.Send(ctx, text, t.ch.Mode)
