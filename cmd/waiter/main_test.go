@@ -83,7 +83,7 @@ func respond(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var v any
 	load(ts, args[2], &v)
-	node(ts).Answers[args[0]+" "+args[1]] = v
+	node(ts).Answer(args[0]+" "+args[1], v)
 }
 
 func refuse(ts *testscript.TestScript, neg bool, args []string) {
@@ -94,9 +94,7 @@ func refuse(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	e := new(client.Refusal)
 	load(ts, args[3], e)
-	n := node(ts)
-	n.Status[e.Code] = status
-	n.Answers[args[0]+" "+args[1]] = e
+	node(ts).Refuse(args[0]+" "+args[1], status, e)
 }
 
 func asked(ts *testscript.TestScript, neg bool, args []string) {
@@ -121,7 +119,7 @@ func asked(ts *testscript.TestScript, neg bool, args []string) {
 func TestInterrupts(t *testing.T) {
 	n := clienttest.New(t)
 	n.Script = func(client.Submit, string) []client.Event { return nil } // goes on for ever
-	n.Answers["POST /api/v1/stop"] = client.Stopped{Stopped: 1}
+	n.Answer("POST /api/v1/stop", client.Stopped{Stopped: 1})
 	token, err := clienttest.TokenFile(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -154,8 +152,7 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for status, code := range map[int]string{404: "gone", 409: "clash", 429: "busy", 403: "no", 503: "later"} {
-		n.Status[code] = status
-		n.Answers["GET /api/v1/actors/"+code] = &client.Refusal{Code: code, Message: "m"}
+		n.Refuse("GET /api/v1/actors/"+code, status, &client.Refusal{Code: code, Message: "m"})
 	}
 	for _, c := range []struct {
 		args string

@@ -184,22 +184,17 @@ func (p *providersAddCmd) key(c *console) (string, error) {
 		}
 		return strings.TrimSpace(line), nil
 	}
-	if k := c.env(keyVariable(p.Name)); k != "" {
+	if k := c.env(client.KeyVariable(p.Name)); k != "" {
 		return k, nil
 	}
 	f, ok := c.in.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return "", fmt.Errorf("no key: set %s, or use --key-stdin or --no-key", keyVariable(p.Name))
+		return "", fmt.Errorf("no key: set %s, or use --key-stdin or --no-key", client.KeyVariable(p.Name))
 	}
 	_, _ = fmt.Fprintf(c.errout, "Key of %s (not shown; empty for none): ", p.Name)
 	b, err := term.ReadPassword(int(f.Fd()))
 	_, _ = fmt.Fprintln(c.errout)
 	return strings.TrimSpace(string(b)), err
-}
-
-// keyVariable is the environment name of the setting core.llm.sources.<name>.api_key.
-func keyVariable(name string) string {
-	return "HOMED_CORE_LLM_SOURCES_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_API_KEY"
 }
 
 func (p *providersAddCmd) Run(c *console, node *client.Client) error {

@@ -211,10 +211,9 @@ func TestOnceEndsWithItsConnection(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	n := clienttest.New(t)
-	n.Answers["GET /api/v1/nodes"] = &api.Error{
+	n.Refuse("GET /api/v1/nodes", 503, &api.Error{
 		Code: "disk_low", Message: "No room.", Hint: "Make some.", Details: map[string]string{"path": "/x"},
-	}
-	n.Status["disk_low"] = 503
+	})
 	c := open(t, n)
 	_, err := c.Nodes(t.Context())
 	var e *Error

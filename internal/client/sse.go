@@ -23,12 +23,14 @@ type decoder struct {
 	r      *bufio.Reader
 	first  bool
 	skipLF bool
+	// max bounds a frame.
+	max int
 	// alive is called at each line, comments included; may be nil.
 	alive func()
 }
 
 func newDecoder(r io.Reader, alive func()) *decoder {
-	return &decoder{r: bufio.NewReader(r), first: true, alive: alive}
+	return &decoder{r: bufio.NewReader(r), first: true, max: maxFrame, alive: alive}
 }
 
 // next returns the next frame that has data.
@@ -36,7 +38,7 @@ func (d *decoder) next() (frame, error) {
 	var f frame
 	size, any := 0, false
 	for {
-		line, err := d.line(maxFrame - size)
+		line, err := d.line(d.max - size)
 		if err != nil {
 			return frame{}, err
 		}
@@ -91,7 +93,7 @@ func (d *decoder) line(limit int) ([]byte, error) {
 			return d.whole(out), nil
 		}
 		if len(out) >= limit {
-			return nil, fmt.Errorf("%w: a frame is larger than %d bytes", ErrStream, maxFrame)
+			return nil, fmt.Errorf("%w: a frame is larger than %d bytes", ErrStream, d.max)
 		}
 		out = append(out, b)
 	}

@@ -52,9 +52,23 @@ func TestDecoder(t *testing.T) {
 }
 
 func TestDecoderBoundsAFrame(t *testing.T) {
-	endless := io.MultiReader(strings.NewReader("data: "), neverEnds{})
-	if _, err := newDecoder(endless, nil).next(); !errors.Is(err, ErrStream) {
-		t.Errorf("got %v", err)
+	for name, r := range map[string]io.Reader{
+		"one line":   io.MultiReader(strings.NewReader("data: "), neverEnds{}),
+		"many lines": strings.NewReader(strings.Repeat("data: a\n", 1000)),
+	} {
+		d := newDecoder(r, nil)
+		d.max = 1000
+		if _, err := d.next(); !errors.Is(err, ErrStream) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	fits := strings.Repeat("data: 0123456789\n\n", 1000) // frames are bounded, not streams
+	d := newDecoder(strings.NewReader(fits), nil)
+	d.max = 100
+	for range 1000 {
+		if _, err := d.next(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package client
 
-import "homeagent/messages/api"
+import (
+	"homeagent/configs"
+	"homeagent/messages/api"
+)
 
 // The structs of the HTTP interface; see messages/api for what they hold.
 type (
@@ -63,3 +66,8 @@ var Plain = api.Plain
 
 // Level writes a level for Submit.
 var Level = api.Level
+
+// KeyVariable is the environment variable that holds the key of a model source.
+func KeyVariable(source string) string {
+	return configs.EnvName(configs.SourcePrefix + source + "." + configs.SourceAPIKey)
+}

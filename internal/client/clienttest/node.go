@@ -32,16 +32,14 @@ type Request struct {
 	Method, Path, Query, Body string
 }
 
-// Node is a scripted node. Its fields may be set before it is used.
+// Node is a scripted node. Its field may be set before it is used; its methods may be called at any time.
 type Node struct {
 	// URL of the node.
 	URL string
 	// Script answers inputs; nil says back what was said.
 	Script Script
-	// Answers are the bodies of routes by "METHOD /path"; a value of *api.Error is answered as an error of its Status.
-	Answers map[string]any
-	// Status of errors by code; 400 for one that is not here.
-	Status map[string]int
+
+	answers map[string]reply // by "METHOD /path"
 
 	server *httptest.Server
 	mu     sync.Mutex
@@ -51,6 +49,24 @@ type Node struct {
 	conns  map[chan api.Event]func() // to the function that ends the connection
 	asked  []Request
 	lastID []string
+}
+
+// reply is the answer of a route.
+type reply struct {
+	status int
+	body   any
+}
+
+// Answer lets a route, "METHOD /path", answer with a success.
+func (n *Node) Answer(route string, body any) { n.reply(route, reply{200, body}) }
+
+// Refuse lets it answer with an error.
+func (n *Node) Refuse(route string, status int, e *api.Error) { n.reply(route, reply{status, e}) }
+
+func (n *Node) reply(route string, r reply) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.answers[route] = r
 }
 
 // New starts a node, which ends with the test.
@@ -64,7 +80,7 @@ func New(t testing.TB) *Node {
 // Start starts a node that the caller closes.
 func Start() *Node {
 	n := &Node{
-		Answers: make(map[string]any), Status: make(map[string]int), tasks: make(map[string]*api.Task),
+		answers: make(map[string]reply), tasks: make(map[string]*api.Task),
 		conns: make(map[chan api.Event]func()),
 	}
 	n.server = httptest.NewServer(http.HandlerFunc(n.serve))
@@ -150,16 +166,8 @@ func (n *Node) serve(w http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asked = append(n.asked, Request{r.Method, r.URL.Path, r.URL.RawQuery, body.String()})
-	if a, ok := n.Answers[r.Method+" "+r.URL.Path]; ok {
-		if e, bad := a.(*api.Error); bad {
-			status, known := n.Status[e.Code]
-			if !known {
-				status = 400
-			}
-			fail(w, status, e)
-			return
-		}
-		write(w, 200, a)
+	if a, ok := n.answers[r.Method+" "+r.URL.Path]; ok {
+		write(w, a.status, a.body)
 		return
 	}
 	switch id, isInput := strings.CutPrefix(r.URL.Path, "/api/v1/inputs/"); {
