@@ -10,9 +10,9 @@ import (
 // Limits bound one call into a script. A zero field takes the default.
 type Limits struct {
 	// Instructions is the budget of one call in interpreter instructions,
-	// string work included. Default 20,000,000 (about a second).
+	// string work included. Default 5,000,000 (about a quarter of a second).
 	Instructions int64
-	// Time is the longest a call may take. Default 5 s.
+	// Time is the longest a call may take. Default 10 s.
 	Time time.Duration
 	// String is the largest string that a library function or the .. operator
 	// may build, in bytes. Default 64 MiB.
@@ -21,10 +21,10 @@ type Limits struct {
 
 func (l Limits) filled() Limits {
 	if l.Instructions <= 0 {
-		l.Instructions = 20_000_000
+		l.Instructions = 5_000_000
 	}
 	if l.Time <= 0 {
-		l.Time = 5 * time.Second
+		l.Time = 10 * time.Second
 	}
 	if l.String <= 0 {
 		l.String = 64 << 20

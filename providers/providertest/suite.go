@@ -62,7 +62,7 @@ func (p *piecewise) Read(b []byte) (int, error) {
 }
 
 func (b *bench) source(adapter string) providers.Source {
-	return providers.Source{Name: "recorded", Adapter: adapter, BaseURL: b.srv.URL + "/v1", Model: "m", Idle: 5 * time.Second, FirstByte: 5 * time.Second}
+	return providers.Source{Name: "recorded", Adapter: adapter, BaseURL: b.srv.URL + "/v1", Model: "m", Idle: time.Minute, FirstByte: time.Minute}
 }
 
 func (b *bench) send(rec Recording, tr Transform) {
