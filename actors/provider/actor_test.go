@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is a runtime with providers, a stand-in for config, and a sink that
 // plays the turns.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	rt       *kit.Runtime
 	registry *configs.Registry
 	in       chan proto.Message
@@ -69,9 +69,9 @@ func (s *settings) Step(_ time.Time, e kit.Event) []kit.Effect {
 	return nil
 }
 
-func newWorld(t *testing.T, locals []models.Local, config ...string) *world {
+func newWorld(t testing.TB, locals []models.Local, config ...string) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	w := &world{t: t, in: make(chan proto.Message, 10000), ctx: ctx}
 	var err error
 	w.registry, err = configs.Open(configs.Options{
@@ -135,7 +135,7 @@ func source(name, base string, more ...string) []string {
 	return out
 }
 
-func vendor(t *testing.T, steps ...providertest.Step) *providertest.Vendor {
+func vendor(t testing.TB, steps ...providertest.Step) *providertest.Vendor {
 	t.Helper()
 	v, err := providertest.Start("", providertest.Script{Steps: steps})
 	if err != nil {
@@ -190,7 +190,7 @@ func (w *world) done(id string) (done *messages.CompletionDone, sent []*messages
 	}
 }
 
-func await(t *testing.T, v *providertest.Vendor, kind string, n int) providertest.Event {
+func await(t testing.TB, v *providertest.Vendor, kind string, n int) providertest.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
