@@ -391,7 +391,7 @@ type RecalledItem struct {
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// When it was said or learnt, Unix microseconds UTC.
 	AtUs int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
-	// Which way found it: lexical, graph, recency.
+	// Which way found it: lexical, graph, recency, or context for an event that stands in the prompt already.
 	Via string `protobuf:"bytes,4,opt,name=via,proto3" json:"via,omitempty"`
 	// Fused score; higher is better; no fixed scale.
 	Score float64 `protobuf:"fixed64,5,opt,name=score,proto3" json:"score,omitempty"`

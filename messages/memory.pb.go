@@ -401,7 +401,8 @@ type Recall struct {
 	Conversation string `protobuf:"bytes,3,opt,name=conversation,proto3" json:"conversation,omitempty"`
 	// Most items; zero means the node's default.
 	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Events already in the prompt, never recalled again.
+	// Events already in the prompt. They are not recalled as new; at most three of them come last, via "context", for a
+	// source that reads only what was recalled.
 	Exclude []string `protobuf:"bytes,5,rep,name=exclude,proto3" json:"exclude,omitempty"`
 	// Microseconds since 1970 UTC that count as now.
 	NowUs         int64 `protobuf:"varint,6,opt,name=now_us,json=nowUs,proto3" json:"now_us,omitempty"`

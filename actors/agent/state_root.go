@@ -30,10 +30,13 @@ type relay struct {
 
 type root struct {
 	p      RootParams
+	self   *messages.Address
 	relays map[string]*relay
 	next   uint64
 	ready  bool
-	out    []kit.Effect
+	// draining: the node stops, so that the main agent ends before this actor.
+	draining bool
+	out      []kit.Effect
 }
 
 // NewRoot makes the machine of one incarnation.
@@ -46,7 +49,11 @@ func (r *root) Step(_ time.Time, e kit.Event) []kit.Effect {
 	r.out = nil
 	switch m := e.Msg.(type) {
 	case kit.Started:
-		r.onStarted(m)
+		r.self = m.Self
+		r.register()
+		r.onStarted()
+	case kit.Restarted:
+		r.register()
 	case askMain:
 		r.add(kit.Send{To: kit.Path("agents/main"), Corr: "up", Msg: &messages.ListAgents{}})
 	case *messages.AgentList:
@@ -66,22 +73,31 @@ func (r *root) Step(_ time.Time, e kit.Event) []kit.Effect {
 	case kit.Fault:
 		r.onFault(m)
 	case *messages.Drain:
+		r.draining = true
 		r.add(e.Reply(&messages.Ok{}))
 	case kit.Ended:
-		r.add(kit.Log{Level: kit.Error, Text: "the main agent has ended", Attrs: []any{"failure", m.Failure}})
+		if !r.draining {
+			r.add(kit.Log{Level: kit.Error, Text: "the main agent has ended", Attrs: []any{"failure", m.Failure}})
+		}
 	}
 	return r.out
 }
 
 func (r *root) add(e ...kit.Effect) { r.out = append(r.out, e...) }
 
-func (r *root) onStarted(m kit.Started) {
+// register announces the report channel and the tools; it is done again when channels or tools were restarted.
+func (r *root) register() {
 	r.add(
 		kit.Send{To: r.p.Channels, Corr: "channel", Msg: &messages.RegisterChannel{
-			Name: ReportChannel, Kind: messages.ChannelKind_CHANNEL_KIND_ASYNC, Owner: m.Self, Idempotent: true,
+			Name: ReportChannel, Kind: messages.ChannelKind_CHANNEL_KIND_ASYNC, Owner: r.self, Idempotent: true,
 			Mode: messages.Mode_MODE_QUEUE,
 		}},
-		kit.Send{To: r.p.Tools, Corr: "tools", Msg: &messages.RegisterTools{Owner: m.Self, Tools: toolDefs()}},
+		kit.Send{To: r.p.Tools, Corr: "tools", Msg: &messages.RegisterTools{Owner: r.self, Tools: toolDefs()}},
+	)
+}
+
+func (r *root) onStarted() {
+	r.add(
 		kit.Spawn{Kind: Kind, Name: mainAgent, Params: &messages.AgentSpec{Agent: mainAgent}, Watch: true},
 		kit.Send{To: kit.Path("agents/main"), Corr: "up", Msg: &messages.ListAgents{}},
 	)

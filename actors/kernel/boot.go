@@ -392,15 +392,17 @@ func (n *Node) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// drain asks the faces of the node to take nothing new.
+// drain asks those who take input to take nothing new.
 func (n *Node) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	if !n.isReady("admin") {
-		return
-	}
-	if _, err := n.w.rt.Ask(ctx, kit.Path("admin"), &messages.Drain{LimitMs: drainTime.Milliseconds()}); err != nil {
-		n.w.logger.Warn("admin did not drain", "error", err)
+	for _, path := range []string{"admin", "agents"} {
+		if !n.isReady(path) {
+			continue
+		}
+		if _, err := n.w.rt.Ask(ctx, kit.Path(path), &messages.Drain{LimitMs: drainTime.Milliseconds()}); err != nil {
+			n.w.logger.Warn("actor did not drain", "actor", path, "error", err)
+		}
 	}
 }
 

@@ -111,6 +111,8 @@ func (w *world) openSettings() error {
 	if err != nil {
 		return err
 	}
+	// Dates are indexed in the person's zone; a change of it counts from the next start on.
+	w.index.Zone = w.settings().Location()
 	w.applySettings(w.settings())
 	return nil
 }

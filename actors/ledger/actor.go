@@ -40,7 +40,7 @@ func Props(d Deps) kit.Props {
 func perform(d Deps, sh kit.Shell, e kit.Effect) {
 	switch e := e.(effect).(type) {
 	case visit:
-		sh.Go("engine", 0, func(context.Context, func(any)) any { return run(d.Engine, sh.Now(), e.requests) })
+		sh.Go("engine", 0, func(context.Context, func(any)) any { return run(d.Engine, sh.Now(), e.Requests) })
 	}
 }
 

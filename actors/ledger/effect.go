@@ -15,7 +15,7 @@ type effect interface {
 // visit takes requests to the engine in a worker; answers comes back.
 type visit struct {
 	kit.Private
-	requests []proto.Message
+	Requests []proto.Message
 }
 
 func (visit) own() {}

@@ -72,9 +72,9 @@ func (s *state) next() {
 	}
 	s.groups++
 	s.largest = max(s.largest, n)
-	visit := visit{requests: make([]proto.Message, n)}
+	visit := visit{Requests: make([]proto.Message, n)}
 	for i, e := range s.busy {
-		visit.requests[i] = e.Msg.(proto.Message)
+		visit.Requests[i] = e.Msg.(proto.Message)
 	}
 	s.out = append(s.out, visit, kit.State{Word: "running", Summary: fmt.Sprintf("%d groups, largest %d", s.groups, s.largest)})
 }

@@ -75,7 +75,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		s.self = m.Self
 		s.out = append(s.out, kit.Ready{}, kit.State{Word: "running", Summary: s.summary()})
 		s.register()
-	case register:
+	case register, kit.Restarted:
 		s.register()
 	case kit.Fault:
 		s.onFault(m)

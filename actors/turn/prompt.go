@@ -97,10 +97,11 @@ func facts(
 		b.WriteString(" The message before it in this conversation is of " + stamp(window[n-1].GetAtUs(), set.Zone) + ".")
 	}
 	b.WriteString("\n\n# Recalled memory\n")
+	items := beyondWindow(recalled)
 	switch {
-	case len(recalled.GetItems()) > 0:
+	case len(items) > 0:
 		b.WriteString("Brought up from memory for this message; it may be old or beside the point.\n")
-		for _, it := range recalled.GetItems() {
+		for _, it := range items {
 			b.WriteString("- " + recalledLine(it, set.Zone) + "\n")
 		}
 	case recalled.GetNone():
@@ -112,6 +113,18 @@ func facts(
 		b.WriteString(a + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// beyondWindow leaves out what stands in the prompt as a message already; memory brings it up for sources that read only
+// what was recalled.
+func beyondWindow(recalled *messages.RecallResult) []*messages.RecalledItem {
+	var items []*messages.RecalledItem
+	for _, it := range recalled.GetItems() {
+		if it.GetVia() != "context" {
+			items = append(items, it)
+		}
+	}
+	return items
 }
 
 func recalledLine(it *messages.RecalledItem, zone *time.Location) string {
