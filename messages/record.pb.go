@@ -248,7 +248,7 @@ func (x *TaskRecord) GetAgent() string {
 	return ""
 }
 
-// KeyRecord maps an idempotency key to its input. Key: SHA-256 of the key.
+// KeyRecord maps an idempotency key to its input. Key: SHA-256 of principal id, zero byte, key.
 type KeyRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The first input.

@@ -18,7 +18,7 @@ type Params struct {
 	Ledger *messages.Address
 	// Limit of inputs accepted and not ended; zero means 256.
 	Limit int64
-	// MaxText bounds the text of one input in bytes; zero means 1 MiB.
+	// MaxText bounds the text of one input in bytes; zero means 384 KiB, which fits a record of the store.
 	MaxText int
 	// SendTimeout for an output at a channel's owner; zero means 60 s.
 	SendTimeout time.Duration
@@ -61,7 +61,7 @@ func New(p Params) kit.Machine {
 		p.Limit = 256
 	}
 	if p.MaxText == 0 {
-		p.MaxText = 1 << 20
+		p.MaxText = 384 << 10
 	}
 	if p.SendTimeout == 0 {
 		p.SendTimeout = time.Minute

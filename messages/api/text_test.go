@@ -5,15 +5,23 @@ import (
 	"testing"
 )
 
-// play feeds pieces; "|" restarts the attempt.
+// play feeds pieces; "|" restarts the attempt, "#" ends the round. A piece that begins a text of its own is shown after
+// a slash.
 func play(t *Text, pieces ...string) string {
 	var out strings.Builder
 	for _, p := range pieces {
-		if p == "|" {
+		switch p {
+		case "|":
 			t.Restart()
-			continue
+		case "#":
+			t.Round()
+		default:
+			more, joint := t.Add(p)
+			if joint == Fresh {
+				out.WriteString("/")
+			}
+			out.WriteString(more)
 		}
-		out.WriteString(t.Add(p))
 	}
 	return out.String()
 }
@@ -21,25 +29,34 @@ func play(t *Text, pieces ...string) string {
 func TestText(t *testing.T) {
 	for _, c := range []struct {
 		name, pieces, shown, final, more string
-		replaced                         bool
+		joint                            Joint
 	}{
-		{"plain", "one,two", "onetwo", "onetwo", "", false},
-		{"repeated attempt shows nothing twice", "one,two,|,o,netw,o three", "onetwo three", "onetwo three", "", false},
-		{"attempt cut short", "one,two,|,on", "onetwo", "onetwo", "", false},
-		{"another text", "one,|,other,text", "one", "othertext", "othertext", true},
-		{"another text, then the first again", "one,|,oxe,|,one more", "one more", "one more", "", false},
-		{"final has more", "one", "one", "one two", " two", false},
-		{"final replaces", "one", "one", "two", "two", true},
-		{"nothing streamed", "", "", "all", "all", false},
-		{"empty final", "one", "one", "", "", true},
+		{"plain", "one,two", "onetwo", "onetwo", "", Joined},
+		{"plain with its round over", "one,two,#", "onetwo", "onetwo", "", Joined},
+		{"repeated attempt shows nothing twice", "one,two,|,o,netw,o three", "onetwo three", "onetwo three", "", Joined},
+		{"attempt cut short", "one,two,|,on", "onetwo", "onetwo", "", Joined},
+		{"another text", "one,|,other,text", "one", "othertext", "othertext", Replaced},
+		{"another text, then the first again", "one,|,oxe,|,one more", "one more", "one more", "", Joined},
+		{"final has more", "one", "one", "one two", " two", Joined},
+		{"final replaces", "one", "one", "two", "two", Replaced},
+		{"nothing streamed", "", "", "all", "all", Joined},
+		{"two rounds", "look,#,found", "look/found", "found", "", Joined},
+		{"two rounds that say the same", "same,#,sa,me", "same/same", "same", "", Joined},
+		{"a round without text", "#,found,#", "found", "found", "", Joined},
+		{"the last round not streamed", "look,#", "look", "found", "found", Fresh},
+		{"second round made again", "look,#,fo,|,foun,d", "look/found", "found", "", Joined},
+		{"empty pieces end nothing", "one,#,,", "one", "one", "", Joined},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var x Text
 			if got := play(&x, strings.Split(c.pieces, ",")...); got != c.shown {
 				t.Errorf("shown %q, want %q", got, c.shown)
 			}
-			if more, replaced := x.Finish(c.final); more != c.more || replaced != c.replaced {
-				t.Errorf("finish %q %v, want %q %v", more, replaced, c.more, c.replaced)
+			if more, joint := x.Finish(c.final); more != c.more || joint != c.joint {
+				t.Errorf("finish %q %v, want %q %v", more, joint, c.more, c.joint)
+			}
+			if more, joint := x.Finish(c.final); more != "" || joint != Joined {
+				t.Errorf("finishing twice shows %q %v", more, joint)
 			}
 		})
 	}
