@@ -104,7 +104,7 @@ func (f *face) chat(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	watch, got, no := f.handWatched(ctx, in, messages.EventType_EVENT_TYPE_TASK,
 		messages.EventType_EVENT_TYPE_CONTENT_DELTA, messages.EventType_EVENT_TYPE_REASONING_DELTA,
-		messages.EventType_EVENT_TYPE_TOOL_CALL)
+		messages.EventType_EVENT_TYPE_STAGE)
 	if no != nil {
 		f.refuseChat(w, no)
 		return
@@ -196,13 +196,12 @@ func (c *chatAnswer) stream(ctx context.Context, w *watch, usage bool) {
 		return
 	}
 	var text api.Text
-	apart := false // the next piece begins after a round that called tools
-	say := func(piece string) {
+	say := func(piece string, joint api.Joint) {
 		if piece == "" {
 			return
 		}
-		if apart {
-			piece, apart = "\n\n"+piece, false
+		if joint != api.Joined {
+			piece = "\n\n" + piece
 		}
 		out.add("", "", c.chunk(api.ChunkDelta{Content: piece}, nil))
 	}
@@ -216,9 +215,8 @@ func (c *chatAnswer) stream(ctx context.Context, w *watch, usage bool) {
 			out.add("", "", c.chunk(api.ChunkDelta{ReasoningContent: e.GetText()}, nil))
 		case e.GetTask().GetChange() == "suspended":
 			text.Restart()
-		case e.GetTool() != nil && e.GetTool().GetResult() == nil:
-			apart = apart || text.Shown()
-			text.Next()
+		case e.GetStage().GetStage() == messages.Stage_STAGE_POST_ACTION:
+			text.Round()
 		}
 		return out.flush()
 	})
@@ -235,12 +233,8 @@ func (c *chatAnswer) stream(ctx context.Context, w *watch, usage bool) {
 	out.end()
 }
 
-func (c *chatAnswer) finish(out *frames, text *api.Text, t *api.Task, say func(string), usage bool) {
-	more, replaced := text.Finish(t.Text)
-	if replaced && more != "" {
-		more = "\n\n" + more
-	}
-	say(more)
+func (c *chatAnswer) finish(out *frames, text *api.Text, t *api.Task, say func(string, api.Joint), usage bool) {
+	say(text.Finish(t.Text))
 	stop := "stop"
 	out.add("", "", c.chunk(api.ChunkDelta{}, &stop))
 	if usage {

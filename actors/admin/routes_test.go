@@ -40,9 +40,9 @@ const question = `"messages":[{"role":"system","content":"s"},{"role":"user","co
 
 func TestCompletions(t *testing.T) {
 	w := newWorld(t, options{})
-	tool := &messages.AgentEvent{
-		Type:   messages.EventType_EVENT_TYPE_TOOL_CALL,
-		Detail: &messages.AgentEvent_Tool{Tool: &messages.ToolChange{Call: &messages.ToolInvocation{Name: "find"}}},
+	round := &messages.AgentEvent{
+		Type:   messages.EventType_EVENT_TYPE_STAGE,
+		Detail: &messages.AgentEvent_Stage{Stage: &messages.StageRun{Stage: messages.Stage_STAGE_POST_ACTION}},
 	}
 	for _, c := range []struct {
 		name   string
@@ -52,7 +52,7 @@ func TestCompletions(t *testing.T) {
 		{"plain", []*messages.AgentEvent{said("yes "), said("it is")}, "yes it is"},
 		{"made again", []*messages.AgentEvent{said("yes"), changed("suspended"), changed("resumed"), said("yes it"), said(" is")}, "yes it is"},
 		{"different", []*messages.AgentEvent{said("no"), changed("suspended"), said("yes it is")}, "no\n\nyes it is"},
-		{"tool", []*messages.AgentEvent{said("I look"), tool, said("yes it is")}, "I look\n\nyes it is"},
+		{"rounds", []*messages.AgentEvent{said("I look"), round, said("yes it is"), round}, "I look\n\nyes it is"},
 		{"not streamed", nil, "yes it is"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -24,7 +24,8 @@ type Screen interface {
 
 // Note is a fact for people about a task.
 type Note struct {
-	// Kind: suspended, resumed, steered, queued, tool, tool_failed, error, output, gap.
+	// Kind: suspended, resumed, steered, queued, tool, tool_failed, error, output, gap, and round: what comes next is a
+	// text of its own.
 	Kind string
 	Task string
 	// Text says more: the name of a tool, the message of an error, the text of an output of another task.
@@ -55,7 +56,7 @@ type SessionOptions struct {
 // Session begins to listen to a conversation; nothing of what is sent afterwards is missed.
 func (c *Client) Session(ctx context.Context, o SessionOptions) (*Session, error) {
 	st, err := c.Events(ctx, StreamOptions{Types: []string{
-		api.EventContentDelta, api.EventTask, api.EventToolCall, api.EventOutput, api.EventError,
+		api.EventContentDelta, api.EventTask, api.EventStage, api.EventToolCall, api.EventOutput, api.EventError,
 	}})
 	if err != nil {
 		return nil, err
@@ -127,6 +128,20 @@ func (s *Session) Follow(ctx context.Context, until string, to Screen) (*Task, e
 	}
 }
 
+// say shows a piece as it joins what was shown.
+func say(to Screen, task, piece string, joint api.Joint) {
+	switch {
+	case piece == "":
+	case joint == api.Replaced:
+		to.Replace(task, piece)
+	case joint == api.Fresh:
+		to.Note(Note{Kind: "round", Task: task})
+		to.Text(task, piece)
+	default:
+		to.Text(task, piece)
+	}
+}
+
 // text is the text of a task that is being shown.
 func (s *Session) text(task string) *api.Text {
 	t := s.texts[task]
@@ -141,8 +156,11 @@ func (s *Session) text(task string) *api.Text {
 func (s *Session) show(ctx context.Context, e *Event, until string, to Screen) (*Task, error) {
 	switch e.Type {
 	case api.EventContentDelta:
-		if more := s.text(e.TaskID).Add(e.Text); more != "" {
-			to.Text(e.TaskID, more)
+		more, joint := s.text(e.TaskID).Add(e.Text)
+		say(to, e.TaskID, more, joint)
+	case api.EventStage:
+		if t := s.texts[e.TaskID]; t != nil && e.Stage != nil && e.Stage.Stage == "post_action" {
+			t.Round()
 		}
 	case api.EventToolCall:
 		s.tool(e, to)
@@ -174,7 +192,6 @@ func (s *Session) tool(e *Event, to Screen) {
 	switch {
 	case e.Tool == nil:
 	case e.Tool.Result == nil:
-		s.text(e.TaskID).Next() // what was said before the call stands
 		to.Note(Note{Kind: "tool", Task: e.TaskID, Text: e.Tool.Name})
 	case e.Tool.Result.Error != nil:
 		to.Note(Note{Kind: "tool_failed", Task: e.TaskID, Text: e.Tool.Name + ": " + e.Tool.Result.Error.Reason})
@@ -240,10 +257,9 @@ func (s *Session) finish(ctx context.Context, t *Task, to Screen) error {
 			if err := s.answeredBy(ctx, t, to); err != nil {
 				return err
 			}
-		} else if more, replaced := text.Finish(t.Text); replaced {
-			to.Replace(t.InputID, more)
-		} else if more != "" {
-			to.Text(t.InputID, more)
+		} else {
+			more, joint := text.Finish(t.Text)
+			say(to, t.InputID, more, joint)
 		}
 	}
 	to.End(*t)
@@ -276,11 +292,8 @@ func (s *Session) answeredBy(ctx context.Context, t *Task, to Screen) error {
 		other = new(api.Text)
 		s.texts[t.By] = other
 	}
-	if more, replaced := other.Finish(t.Text); replaced {
-		to.Replace(t.InputID, more)
-	} else if more != "" {
-		to.Text(t.InputID, more)
-	}
+	more, joint := other.Finish(t.Text)
+	say(to, t.InputID, more, joint)
 	return nil
 }
 

@@ -67,8 +67,8 @@ func TestSession(t *testing.T) {
 		},
 		{
 			"round with a tool",
-			[]api.Event{d("I look"), tool("find"), d("found"), answered("found")},
-			"in-1 says I look|in-1 tool find|in-1 says found|in-1 ends answered",
+			[]api.Event{d("I look"), clienttest.Round(), tool("find"), d("found"), clienttest.Round(), answered("found")},
+			"in-1 says I look|in-1 tool find|in-1 round |in-1 says found|in-1 ends answered",
 		},
 		{"changed at the end", []api.Event{d("a"), answered("b")}, "in-1 says a|in-1 replaces b|in-1 ends answered"},
 		{"failed", []api.Event{d("a"), clienttest.Failed("no_source", "no")}, "in-1 says a|in-1 ends failed"},

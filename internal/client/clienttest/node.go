@@ -282,6 +282,11 @@ func Tool(name string) api.Event {
 	return api.Event{Type: api.EventToolCall, Tool: &api.ToolChange{ToolCall: api.ToolCall{CallID: "c", Name: name}}}
 }
 
+// Round is the end of a model round.
+func Round() api.Event {
+	return api.Event{Type: api.EventStage, Stage: &api.StageRun{Stage: "post_action"}}
+}
+
 // Echo says back what was said, in two pieces.
 func Echo(in api.Submit, _ string) []api.Event {
 	return []api.Event{Changed("started", ""), Delta("you said: "), Delta(in.Text), Answered("you said: " + in.Text)}
