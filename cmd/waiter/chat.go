@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,15 +95,18 @@ func (ch *chatCmd) once(ctx context.Context, cancel context.CancelFunc, c *conso
 		cancel()
 		<-left
 	}()
-	to := &answer{c: c}
-	t, err := s.Follow(ctx, sent.InputID, to)
+	p := &pane{w: c.out}
+	view := *c
+	view.out = p.as("answer")
+	t, err := s.Follow(ctx, sent.InputID, &answer{c: &view, p: p})
 	if err != nil {
+		p.end()
 		return err
 	}
 	if c.json {
 		return errors.Join(c.show(t, nil), unwell(t))
 	}
-	to.newline()
+	p.end()
 	if t.End != "answered" {
 		_, _ = fmt.Fprintf(c.errout, "waiter: %s\n", endOf(t))
 	}
@@ -147,38 +151,30 @@ func (ch *chatCmd) interrupted(ctx context.Context, leave context.CancelFunc, c 
 
 // answer writes the text of one answer and says the rest on the error output.
 type answer struct {
-	c    *console
-	open bool // the last line is not ended
+	c *console
+	p *pane
 }
 
 func (a *answer) Text(_, piece string) {
-	if a.c.json {
-		return
-	}
-	a.c.printf("%s", clean(piece))
-	a.open = !strings.HasSuffix(piece, "\n")
-}
-
-func (a *answer) newline() {
-	if a.open {
-		a.c.printf("\n")
-		a.open = false
+	if !a.c.json {
+		a.c.printf("%s", clean(piece))
 	}
 }
 
 func (a *answer) Replace(task, text string) {
-	a.newline()
-	_, _ = fmt.Fprintln(a.c.errout, "waiter: the answer was changed; here is the whole of it")
+	a.Note(client.Note{Kind: "changed", Task: task})
 	a.Text(task, text)
 }
 
 func (a *answer) Note(n client.Note) {
 	text := noteText(n)
-	if text == "" || a.c.json {
+	if a.c.json || (text == "" && n.Kind != "round") {
 		return
 	}
-	a.newline()
-	_, _ = fmt.Fprintln(a.c.errout, a.c.paint(quiet, "· "+text))
+	a.p.end()
+	if text != "" {
+		_, _ = fmt.Fprintln(a.c.errout, a.c.paint(quiet, "· "+text))
+	}
 }
 
 func (*answer) End(client.Task) {}
@@ -199,52 +195,60 @@ func noteText(n client.Note) string {
 		return "failed: " + text
 	case "error":
 		return "error: " + text
+	case "changed":
+		return "the answer was changed; here is the whole of it"
 	case "gap":
 		return "some events were missed"
 	}
 	return ""
 }
 
-// screen shows a whole conversation.
+// screen shows a whole conversation. As JSON it is one line for each task that has ended.
 type screen struct {
-	answer
-	last string // task whose text is on the last line
+	c *console
+	p *pane
 
 	mu    sync.Mutex
 	ended map[string]bool
 	wake  chan struct{} // one token: a task has ended
 }
 
-func (s *screen) Text(task, piece string) {
-	if s.last != task {
-		s.newline()
-		s.last = task
+func (s *screen) line(format string, args ...any) {
+	if !s.c.json {
+		_, _ = fmt.Fprintf(s.p.as("note"), format+"\n", args...)
 	}
-	s.answer.Text(task, piece)
+}
+
+func (s *screen) Text(task, piece string) {
+	if !s.c.json {
+		_, _ = fmt.Fprint(s.p.as("task "+task), clean(piece))
+	}
 }
 
 func (s *screen) Replace(task, text string) {
-	s.Note(client.Note{Kind: "error", Task: task, Text: "the answer was changed; here is the whole of it"})
+	s.Note(client.Note{Kind: "changed", Task: task})
 	s.Text(task, text)
 }
 
 func (s *screen) Note(n client.Note) {
-	if n.Kind == "output" {
-		s.newline()
-		s.c.printf("%s\n", clean(n.Text))
-		return
-	}
-	if text := noteText(n); text != "" {
-		s.newline()
-		s.c.printf("%s\n", s.c.paint(quiet, "· "+text))
+	switch text := noteText(n); {
+	case n.Kind == "output":
+		s.line("%s", clean(n.Text))
+	case n.Kind == "round":
+		s.p.end()
+	case text != "":
+		s.line("%s", s.c.paint(quiet, "· "+text))
 	}
 }
 
 func (s *screen) End(t client.Task) {
-	s.newline()
-	s.last = ""
-	if t.End != "answered" && t.End != "" {
-		s.c.printf("%s\n", s.c.paint(warn, "· "+endOf(&t)))
+	s.p.end()
+	switch {
+	case s.c.json:
+		b, _ := json.Marshal(t) // strings, numbers and times always encode
+		_, _ = fmt.Fprintf(s.p.as("note"), "%s\n", b)
+	case t.End != "answered" && t.End != "":
+		s.line("%s", s.c.paint(warn, "· "+endOf(&t)))
 	}
 	s.mu.Lock()
 	s.ended[t.InputID] = true
@@ -255,21 +259,11 @@ func (s *screen) End(t client.Task) {
 	}
 }
 
-// settle waits until all tasks have ended and were shown.
-func (s *screen) settle(tasks []string, over <-chan error) error {
-	for {
-		s.mu.Lock()
-		open := slices.ContainsFunc(tasks, func(id string) bool { return !s.ended[id] })
-		s.mu.Unlock()
-		if !open {
-			return nil
-		}
-		select {
-		case <-s.wake:
-		case err := <-over:
-			return err
-		}
-	}
+// all says whether all tasks have ended and were shown.
+func (s *screen) all(tasks []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(tasks, func(id string) bool { return !s.ended[id] })
 }
 
 // forAgent says that a line with a slash is for the agent: the offline source runs tools by these words.
@@ -294,37 +288,37 @@ func (ch *chatCmd) talk(ctx context.Context, cancel context.CancelFunc, c *conso
 		return err
 	}
 	defer restore()
+	p := &pane{w: lines.out}
 	view := *c
-	view.out, view.errout = lines.out, lines.out
-	to := &screen{answer: answer{c: &view}, ended: make(map[string]bool), wake: make(chan struct{}, 1)}
+	view.out = p.as("talk")
+	view.errout = view.out
+	to := &screen{c: &view, p: p, ended: make(map[string]bool), wake: make(chan struct{}, 1)}
 	over := make(chan error, 1)
 	go func() {
 		_, err := s.Follow(ctx, "", to)
 		over <- err
 	}()
 	t := &talk{ch: ch, c: &view, node: node, s: s}
-	for {
+	in := lines.in
+	// What a file said last deserves its answer; a person leaves on purpose.
+	for in != nil || (!lines.person && !to.all(t.sent)) {
 		select {
 		case err := <-over:
 			return err
-		case line, ok := <-lines.in:
-			if ok && !t.line(ctx, line) {
-				continue
+		case line, ok := <-in:
+			if !ok || t.line(ctx, line) {
+				in = nil
 			}
-			if !lines.person { // what a file said last deserves its answer; a person leaves on purpose
-				if err := to.settle(t.sent, over); err != nil {
-					return err
-				}
-			}
+		case <-to.wake:
 		case <-lines.interrupts:
-			if !t.interrupt(ctx) {
-				continue
+			if t.interrupt(ctx) {
+				in, lines.person = nil, true
 			}
 		}
-		cancel()
-		<-over // ends with the context, whose end is no failure
-		return nil
 	}
+	cancel()
+	<-over // ends with the context, whose end is no failure
+	return nil
 }
 
 // talk is the state of a conversation at the prompt.

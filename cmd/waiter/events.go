@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,9 +19,7 @@ type eventsCmd struct {
 }
 
 func (e *eventsCmd) Run(c *console, node *client.Client) error {
-	ctx, cancel := c.interruptible()
-	defer cancel()
-	st, err := node.Events(ctx, client.StreamOptions{Types: e.Types, Task: e.Task, After: e.After})
+	st, err := node.Events(c.ctx, client.StreamOptions{Types: e.Types, Task: e.Task, After: e.After})
 	if err != nil {
 		return err
 	}
@@ -30,7 +27,7 @@ func (e *eventsCmd) Run(c *console, node *client.Client) error {
 	for n := 0; e.Count == 0 || n < e.Count; {
 		f, err := st.Next()
 		switch {
-		case ctx.Err() != nil:
+		case c.ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return err
@@ -80,19 +77,6 @@ func (c *console) event(e *client.Event) error {
 	return nil
 }
 
-// interruptible is the context of a command that Ctrl-C ends.
-func (c *console) interruptible() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(c.ctx)
-	go func() {
-		select {
-		case <-c.interrupts:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 type logsCmd struct {
 	Follow bool  `short:"f" help:"Go on as lines come."`
 	Bytes  int64 `default:"16384" help:"How much of the end is shown first."`
@@ -116,13 +100,11 @@ func (l *logsCmd) Run(c *console, node *client.Client) error {
 	if _, err := io.Copy(c.out, f); err != nil || !l.Follow {
 		return err
 	}
-	ctx, cancel := c.interruptible()
-	defer cancel()
 	tick := time.NewTicker(logPoll)
 	defer tick.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-c.ctx.Done():
 			return nil
 		case <-tick.C:
 		}

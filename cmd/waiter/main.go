@@ -36,7 +36,7 @@ type console struct {
 	out    io.Writer
 	errout io.Writer
 	env    func(string) string
-	// interrupts brings one value per Ctrl-C while a command wants to hear of it itself.
+	// interrupts brings one value per Ctrl-C. All commands but chat end with the first one, by their context.
 	interrupts <-chan os.Signal
 	// color says that out is a terminal that shows colours.
 	color bool
@@ -119,11 +119,29 @@ func run(c *console, args []string) (code int) {
 		return c.fail(err)
 	}
 	defer node.Close()
+	if k.Selected().Name != "chat" {
+		ctx, cancel := c.interruptible()
+		defer cancel()
+		c.ctx = ctx
+	}
 	return c.fail(k.Run(c, node, verb(k.Selected().Name)))
 }
 
 // verb is the name of the command that was given, for those that share a struct.
 type verb string
+
+// interruptible is a context that Ctrl-C ends.
+func (c *console) interruptible() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	go func() {
+		select {
+		case <-c.interrupts:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
 
 // fail shows an error and returns the exit code for it; nil is exitOK.
 func (c *console) fail(err error) int {

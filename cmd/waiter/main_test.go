@@ -62,7 +62,7 @@ func script(in client.Submit, id string) []client.Event {
 			d("one "), changed("suspended", "other"), changed("resumed", ""), d("one "), d("two"), clienttest.Answered("one two"),
 		}
 	case "use a tool":
-		return []client.Event{d("Looking."), clienttest.Tool("find"), d("Found."), clienttest.Answered("Found.")}
+		return []client.Event{d("Looking."), clienttest.Round(), clienttest.Tool("find"), d("Found."), clienttest.Round(), clienttest.Answered("Found.")}
 	case "change":
 		return []client.Event{d("rude"), clienttest.Answered("polite")}
 	case "escape":
@@ -178,6 +178,44 @@ func TestExitCodes(t *testing.T) {
 		if got := run(con, args); got != c.want {
 			t.Errorf("%s: exit %d, want %d; %s", c.args, got, c.want, errout.String())
 		}
+	}
+}
+
+func TestPaneKeepsLinesApart(t *testing.T) {
+	var b strings.Builder
+	p := &pane{w: &b}
+	answer, note := p.as("answer"), p.as("note")
+	for _, s := range []struct {
+		h    hand
+		text string
+	}{
+		{answer, "one "}, {answer, "two"}, {note, "· tool\n"}, {note, "· tool\n"}, {answer, ""}, {answer, "three\n"}, {note, "four"},
+	} {
+		if _, err := s.h.Write([]byte(s.text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.end()
+	p.end()
+	if want := "one two\n· tool\n· tool\nthree\nfour\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestCtrlCEndsOtherCommands(t *testing.T) {
+	n := clienttest.New(t)
+	token, err := clienttest.TokenFile(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	presses := make(chan os.Signal)
+	var out, errout strings.Builder
+	c := &console{ctx: t.Context(), in: strings.NewReader(""), out: &out, errout: &errout, env: os.Getenv, interrupts: presses}
+	done := make(chan int)
+	go func() { done <- run(c, []string{"--node", n.URL, "--token-file", token, "events"}) }()
+	presses <- os.Interrupt
+	if code := <-done; code != exitOK && code != exitFailed { // failed when it had not connected yet
+		t.Errorf("exit %d, %s", code, errout.String())
 	}
 }
 

@@ -27,6 +27,9 @@ func (t *treeCmd) Run(c *console, node *client.Client) error {
 		frame := *c
 		frame.out = &screen
 		if err := t.once(&frame, node); err != nil {
+			if c.ctx.Err() != nil {
+				return nil // ended while it looked
+			}
 			return err
 		}
 		if c.color {
@@ -35,8 +38,6 @@ func (t *treeCmd) Run(c *console, node *client.Client) error {
 		c.printf("%s", screen.String())
 		select {
 		case <-tick.C:
-		case <-c.interrupts:
-			return nil
 		case <-c.ctx.Done():
 			return nil
 		}
