@@ -117,7 +117,7 @@ bench pattern='.' time='1s':
 
 # Show the figures of the whole node: the end-to-end tests in full, run anew, then the benchmarks.
 proof: build
-    HOMEAGENT_CI=1 go test -count=1 -v ./internal/e2e/...
+    HOMEAGENT_CI=1 HOMEAGENT_PROOF=1 go test -count=1 -v ./internal/e2e/...
     @just bench
 
 # Run every fuzz target for a number of inputs; a time would at random end a run in the middle of one, and fail it.
