@@ -1,8 +1,9 @@
 package kit
 
 import (
-	"reflect"
+	"math"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,65 +22,108 @@ import (
 type cell struct {
 	actor.Mailbox // the stock mailbox
 	inner         actor.MessageInvoker
-	ctx           actor.Context // same object as inner
 
-	rt     *Runtime          // fixed
-	parent *cell             // fixed; nil for the root
-	props  *Props            // fixed
-	self   *messages.Address // fixed, frozen
-	name   string            // fixed; the path segments below the parent
+	rt         *Runtime       // fixed
+	parent     *cell          // fixed; nil for the root
+	row        *row           // fixed, shared
+	newMachine func() Machine // fixed
+	performer  func(Shell, Effect)
+	closer     func()
+	self       *messages.Address // fixed, frozen
 
-	sh   *shell // the incarnation; nil between two and after the last
-	kids map[string]*cell
-	held []any  // control items that came while a restart was pending
-	why  string // what ended the earlier incarnation
-	// leaving counts children that have ended and of which the machine was not told yet.
-	leaving int
-	// watched and lost belong to the parent's goroutine: whether the parent wants Ended, and the failure for which the
-	// actor was given up. lost is set before the stop is ordered, so the actor's own end may read it.
+	sh      *shell   // the incarnation; nil between two and after the last
+	trouble *trouble // nil while nothing failed; see distress
+	// record belongs to the parent's goroutine, which decides about restarts; nil while nothing failed. So does watched:
+	// whether the parent wants Ended.
+	record  atomic.Pointer[record]
 	watched bool
-	lost    string
-	// failures are the times of late failures. They belong to the parent's goroutine, which decides about restarts.
-	failures []time.Time
-	// backoff is the timer of a pending restart; it belongs to the parent's goroutine.
-	backoff *time.Timer
 
-	failed  bool // a restart is pending: the mailbox is suspended, control is held
-	paused  bool // a person holds the user lane
-	closing bool // a stop is under way; children end first
-	halting bool // the runtime's own stop has come: no restart any more
-	over    bool // ended
-
-	quiet int // messages stepped in a row without effects, for the clock
-	now   time.Time
+	failed  bool  // a restart is pending: the mailbox is suspended, control is held
+	paused  bool  // a person holds the user lane
+	closing bool  // a stop is under way; children end first
+	halting bool  // the runtime's own stop has come: no restart any more
+	over    bool  // ended
+	kids    int32 // children that have not ended
+	leaving int32 // children that have ended and of which the machine was not told yet
 
 	// The rest is read by other goroutines.
 
-	cur     atomic.Value // reflect.Type of the message in hand, or of the last one
-	shown   atomic.Pointer[shown]
-	failure atomic.Pointer[string] // last failure, or nil
-	handled atomic.Uint64
-	mean    atomic.Int64 // nanoseconds
-	refused atomic.Uint64
-	since   atomic.Int64 // Unix microseconds
-	// Written by the sweeper: the rate and when it was measured, handled at its last look, when the oldest message was
-	// seen first, since when the message in hand is in hand. Times are Unix microseconds, zero means none.
-	rate      atomic.Uint64 // bits of a float64
-	rated     atomic.Int64
-	swept     atomic.Uint64
-	oldest    atomic.Int64
-	busySince atomic.Int64
-	restarts  atomic.Uint32
-	control   atomic.Int32 // control items posted and not handled
-	running   atomic.Int32 // activations of the mailbox at work: 0 or 1, for an instant 2
-	phase     atomic.Int32
-	active    atomic.Bool // the sweeper looks at it
-	ready     atomic.Bool
-	shut      atomic.Bool // takes no new children: a stop is under way
-	gone      atomic.Bool // ended; what comes is a dead letter
+	next     atomic.Pointer[cell]   // in the table
+	track    atomic.Pointer[track]  // while the sweeper looks at it
+	shown    atomic.Pointer[shown]  // what the machine says about itself, or nil
+	failure  atomic.Pointer[string] // last failure, or nil
+	handled  atomic.Uint64
+	since    atomic.Int64  // Unix microseconds
+	mean     atomic.Uint32 // bits of a float32, microseconds
+	refused  atomic.Uint32
+	restarts atomic.Uint32
+	control  atomic.Int32 // control items posted and not handled
+	running  atomic.Int32 // activations of the mailbox at work: 0 or 1, for an instant 2
+	phase    atomic.Int32
+	flags    atomic.Uint32
+}
 
-	// ends is guarded by rt.endsMu.
-	ends *ends
+// Flags of a cell.
+const (
+	ready uint32 = 1 << iota // it has performed Ready
+	shut                     // it takes no new children: a stop is under way
+	gone                     // it has ended; what comes is a dead letter
+)
+
+func (c *cell) is(flag uint32) bool { return c.flags.Load()&flag != 0 }
+
+// set sets a flag and reports whether it was not set before.
+func (c *cell) set(flag uint32) bool { return c.flags.Or(flag)&flag == 0 }
+
+func (c *cell) unset(flag uint32) { c.flags.And(^flag) }
+
+// trouble is what an actor keeps once it has failed.
+type trouble struct {
+	why  string // what ended the earlier incarnation
+	held []any  // control items that came while a restart was pending
+}
+
+// record is what a parent keeps of a child that has failed.
+type record struct {
+	failures []time.Time            // within the period of its row
+	lost     atomic.Pointer[string] // why it was given up; its own end reads it too
+}
+
+func (c *cell) distress() *trouble {
+	if c.trouble == nil {
+		c.trouble = &trouble{}
+	}
+	return c.trouble
+}
+
+func (c *cell) why() string {
+	if c.trouble == nil {
+		return ""
+	}
+	return c.trouble.why
+}
+
+func (c *cell) lost() string {
+	r := c.record.Load()
+	if r == nil {
+		return ""
+	}
+	why := r.lost.Load()
+	if why == nil {
+		return ""
+	}
+	return *why
+}
+
+// ctx is the runtime's context of this actor.
+func (c *cell) ctx() actor.Context { return c.inner.(actor.Context) }
+
+// name is the path below the parent.
+func (c *cell) name() string {
+	if c.parent == nil || c.parent.self.Path == "" {
+		return c.self.Path
+	}
+	return c.self.Path[len(c.parent.self.Path)+1:]
 }
 
 // shown is what the machine says about itself.
@@ -110,9 +154,11 @@ func (c *cell) become(phase int32) {
 // free. From here on the mailbox can take messages, so the cell is put into the table.
 func (c *cell) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
 	c.inner = invoker
-	c.ctx = invoker.(actor.Context)
+	path, _ := strings.CutPrefix(c.ctx().Self().GetId(), rootID)
+	path, _ = strings.CutPrefix(path, "/")
+	c.self = &messages.Address{Node: c.rt.cfg.Node, Path: path, Epoch: c.rt.cfg.Epoch}
 	c.Mailbox.RegisterHandlers(c, c)
-	c.rt.put(c)
+	c.rt.table.put(c)
 }
 
 // Throughput is how many messages are handled before other goroutines get their turn.
@@ -123,9 +169,8 @@ func (c *cell) Schedule(fn func()) { go c.run(fn) }
 
 func (c *cell) run(fn func()) {
 	c.running.Add(1)
-	if !c.active.Load() {
-		c.rt.sweep.add(c)
-	}
+	c.rt.sweep.rouse(c)
+	c.fresh()
 	fn()
 	c.running.Add(-1)
 }
@@ -139,9 +184,12 @@ func (c *cell) InvokeUserMessage(item any) {
 		c.user(item)
 		return
 	}
-	start := time.Now()
+	start := c.rt.now()
+	if t := c.track.Load(); t != nil {
+		t.now, t.stale = start, false
+	}
 	c.user(item)
-	c.note(time.Since(start))
+	c.note(c.rt.since(start))
 }
 
 // workerFailed fails the actor whose worker panicked. A worker of an earlier incarnation fails nothing any more.
@@ -156,12 +204,11 @@ func (c *cell) workerFailed(m *crashed) {
 
 // note takes one sample of the handling time into the running mean.
 func (c *cell) note(d time.Duration) {
-	mean := c.mean.Load()
-	if mean == 0 {
-		c.mean.Store(int64(d))
-		return
+	us := float32(d) / 1e3
+	if mean := math.Float32frombits(c.mean.Load()); mean != 0 {
+		us = mean + (us-mean)/8
 	}
-	c.mean.Store(mean + (int64(d)-mean)/8)
+	c.mean.Store(math.Float32bits(us))
 }
 
 func (c *cell) user(item any) {
@@ -181,8 +228,8 @@ func (c *cell) user(item any) {
 	case *kidEnded:
 		c.kidEnded(m)
 	case *kidRestarted:
-		if c.kids[m.kid.name] == m.kid {
-			c.step(Event{Msg: Restarted{Who: m.kid.self, Name: m.kid.name, Failure: m.failure}})
+		if !m.kid.is(gone) {
+			c.step(Event{Msg: Restarted{Who: m.kid.self, Name: m.kid.name(), Failure: m.failure}})
 		}
 	case *stopOrder:
 		c.beginStop(m.drain)
@@ -208,15 +255,15 @@ func (c *cell) InvokeSystemMessage(item any) {
 		c.halting = true
 		c.inner.InvokeSystemMessage(m)
 	case *actor.Terminated:
-		c.kidGone(c.kids[kidName(c, m.Who.GetId())]) // before a restart that waits for it spawns it anew
+		c.kidGone(c.rt.byPID(m.Who)) // before a restart that waits for it spawns it anew
 		c.inner.InvokeSystemMessage(m)
 	case *envelope, *stopOrder, *exec:
-		c.handled.Add(1)
+		c.countControl()
 		c.controlItem(m)
 		return
 	default:
 		if m, ok := item.(proto.Message); ok && isControl(m) && !isRuntime(item) {
-			c.handled.Add(1)
+			c.countControl()
 			c.control.Add(1)
 			c.controlItem(&envelope{msg: m}) // from another node, by the runtime's own routing
 			return
@@ -224,6 +271,13 @@ func (c *cell) InvokeSystemMessage(item any) {
 		c.inner.InvokeSystemMessage(item)
 	}
 	c.release()
+}
+
+func (c *cell) countControl() {
+	c.handled.Add(1)
+	if t := c.track.Load(); t != nil {
+		t.controls.Add(1)
+	}
 }
 
 // isRuntime tells the runtime's own system messages from ours.
@@ -238,7 +292,7 @@ func isRuntime(item any) bool {
 
 func (c *cell) controlItem(item any) {
 	if _, stop := item.(*stopOrder); c.failed && !c.over && !stop {
-		c.held = append(c.held, item) // the incarnation that failed must not see it
+		c.distress().held = append(c.trouble.held, item) // the incarnation that failed must not see it
 		return
 	}
 	c.control.Add(-1)
@@ -259,7 +313,6 @@ func (c *cell) controlItem(item any) {
 func (c *cell) controlMessage(m *envelope) {
 	switch m.msg.(type) {
 	case *messages.Inspect:
-		c.cur.Store(reflect.TypeOf(m.msg))
 		c.inspect(m)
 	case *messages.PauseActor:
 		c.pause()
@@ -282,9 +335,9 @@ func (c *cell) respond(m *envelope, answer proto.Message) {
 // release hands on the control items that were held, once a new incarnation stands. Each is taken off before it is
 // handled: when it makes the actor fail again, the others wait on.
 func (c *cell) release() {
-	for len(c.held) > 0 && !c.failed {
-		item := c.held[0]
-		c.held = c.held[1:]
+	for t := c.trouble; t != nil && len(t.held) > 0 && !c.failed; {
+		item := t.held[0]
+		t.held = t.held[1:]
 		c.controlItem(item)
 	}
 }
@@ -296,7 +349,7 @@ func (c *cell) EscalateFailure(reason, item any) {
 		return // the root goes on; nothing of a machine runs in it
 	}
 	c.failed = true
-	c.why = text
+	c.distress().why = text
 	c.become(phaseRestarting)
 	c.inner.EscalateFailure(reason, item)
 }

@@ -78,7 +78,7 @@ func (c *cell) deliver(from *messages.Address, corr string, m proto.Message) *me
 		return nil
 	}
 	depth := c.Mailbox.UserMessageCount()
-	if depth >= c.props.Limits.Soft && (corr != "" || depth >= c.props.Limits.Hard) {
+	if depth >= c.row.limits.Soft && (corr != "" || depth >= c.row.limits.Hard) {
 		c.refused.Add(1)
 		c.rt.counts.refused.Add(1)
 		return errBusy(c.path(), depth)

@@ -27,7 +27,7 @@ func (h *hull) Receive(ctx actor.Context) {
 		c.teardown()
 	case *actor.Stopping:
 		c.halting = true
-		c.shut.Store(true)
+		c.set(shut)
 		c.become(phaseStopping)
 	case *actor.Stopped:
 		c.finish()
@@ -37,12 +37,12 @@ func (h *hull) Receive(ctx actor.Context) {
 // start makes a new incarnation and steps it with Started.
 func (c *cell) start() {
 	c.failed = false
-	c.quiet = 0
 	again := c.restarts.Load()
 	c.become(phaseStarting)
 	c.sh = &shell{c: c}
-	c.sh.machine = c.props.New()
-	c.step(Event{Msg: Started{Self: c.self, Restarts: int(again), Failure: c.why}})
+	c.fresh()
+	c.sh.machine = c.newMachine()
+	c.step(Event{Msg: Started{Self: c.self, Restarts: int(again), Failure: c.why()}})
 	if c.phase.Load() == phaseStarting {
 		c.become(phaseRunning)
 	}
@@ -54,21 +54,21 @@ func (c *cell) start() {
 		return
 	}
 	if c.parent != nil {
-		c.parent.Mailbox.PostUserMessage(&kidRestarted{kid: c, failure: c.why})
+		c.parent.Mailbox.PostUserMessage(&kidRestarted{kid: c, failure: c.why()})
 	}
-	c.rt.notice(Fact{Code: FactRestarted, Path: c.path(), Kind: c.props.Kind, Failure: c.why})
+	c.rt.notice(Fact{Code: FactRestarted, Path: c.path(), Kind: c.row.kind, Failure: c.why()})
 }
 
 // teardown ends an incarnation before the next one. One that failed is not asked; one that a person restarts is.
 func (c *cell) teardown() {
 	c.become(phaseRestarting)
 	if !c.failed {
-		c.why = ""
+		c.distress().why = ""
 		c.farewell()
 		c.failed = true
 	}
 	c.dispose()
-	c.ready.Store(false)
+	c.unset(ready)
 	c.shown.Store(nil)
 	c.restarts.Add(1)
 	c.rt.counts.restarts.Add(1)
@@ -82,7 +82,7 @@ func (c *cell) farewell() {
 		}
 	}()
 	if c.sh != nil && c.sh.machine != nil {
-		c.quiet = 0
+		c.fresh()
 		c.step(Event{Msg: Stopping{}})
 	}
 }
@@ -99,12 +99,12 @@ func (c *cell) dispose() {
 	if sh == nil {
 		return
 	}
-	if !sh.end(c.props.Restart.StopTimeout) {
+	if !sh.end(c.row.restart.StopTimeout) {
 		c.rt.log.Error("workers did not end", slog.String("actor", c.path()),
-			slog.Duration("stop_timeout", c.props.Restart.StopTimeout))
+			slog.Duration("stop_timeout", c.row.restart.StopTimeout))
 	}
-	if c.props.Close != nil {
-		c.props.Close()
+	if c.closer != nil {
+		c.closer()
 	}
 }
 
@@ -115,14 +115,19 @@ func (c *cell) finish() {
 	}
 	c.dispose()
 	c.over = true
-	c.ready.Store(false)
+	c.unset(ready)
 	c.become(phaseEnded)
-	for _, item := range c.held {
-		c.control.Add(-1)
-		c.dead(item)
+	if t := c.trouble; t != nil {
+		for _, item := range t.held {
+			c.control.Add(-1)
+			c.dead(item)
+		}
+		t.held = nil
 	}
-	c.held = nil
 	c.rt.tellEnd(c)
+	if c.parent == nil {
+		c.rt.forget(c)
+	}
 	if c.failed || c.paused {
 		c.Mailbox.PostSystemMessage(&actor.ResumeMailbox{}) // so that those who wait in it are told
 	}
@@ -134,13 +139,13 @@ func (c *cell) beginStop(drain bool) {
 		return
 	}
 	c.closing = true
-	c.shut.Store(true)
+	c.set(shut)
 	c.become(phaseStopping)
-	if len(c.kids)+c.leaving == 0 || c.failed || c.paused {
-		c.ctx.Stop(c.ctx.Self())
+	if c.kids+c.leaving == 0 || c.failed || c.paused {
+		c.ctx().Stop(c.ctx().Self())
 		return
 	}
-	for _, kid := range c.kids {
+	for _, kid := range c.children() {
 		kid.order(drain)
 	}
 }
@@ -157,33 +162,40 @@ func (c *cell) order(drain bool) {
 // kidGone is called when the runtime tells that a child has ended. The machine is told behind everything that the child
 // had sent.
 func (c *cell) kidGone(kid *cell) {
-	if kid == nil {
+	if kid == nil || kid.parent != c {
 		return
 	}
-	delete(c.kids, kid.name)
+	c.kids--
 	c.leaving++
+	c.rt.forget(kid)
 	c.Mailbox.PostUserMessage(&kidEnded{sh: c.sh, kid: kid})
 }
 
 func (c *cell) kidEnded(m *kidEnded) {
 	c.leaving--
-	if c.closing && len(c.kids)+c.leaving == 0 {
-		defer c.ctx.Stop(c.ctx.Self())
+	if c.closing && c.kids+c.leaving == 0 {
+		defer c.ctx().Stop(c.ctx().Self())
 	}
 	if m.kid.watched && c.sh != nil && m.sh == c.sh {
-		c.step(Event{Msg: Ended{Who: m.kid.self, Name: m.kid.name, Failure: m.kid.lost}})
+		c.step(Event{Msg: Ended{Who: m.kid.self, Name: m.kid.name(), Failure: m.kid.lost()}})
 	}
 }
 
-// kidName is the name of a child by its runtime id, or "".
-func kidName(c *cell, id string) string {
-	name, _ := strings.CutPrefix(id, c.ctx.Self().GetId()+"/")
-	return name
+// children are those that the runtime knows of, also such as have just ended.
+func (c *cell) children() []*cell {
+	pids := c.ctx().Children()
+	list := make([]*cell, 0, len(pids))
+	for _, pid := range pids {
+		if kid := c.rt.byPID(pid); kid != nil {
+			list = append(list, kid)
+		}
+	}
+	return list
 }
 
 // spawnKind performs a Spawn effect.
 func (c *cell) spawnKind(f Spawn) *messages.Error {
-	if c.shut.Load() || c.rt.draining.Load() {
+	if c.is(shut) || c.rt.draining.Load() {
 		return errStopping(c.path())
 	}
 	factory := c.rt.kind(f.Kind)
@@ -212,18 +224,19 @@ func (c *cell) spawn(name string, props Props, watched bool) (*cell, *messages.E
 	if props.New == nil {
 		return nil, &messages.Error{Code: CodeSpawnFailed, Message: fmt.Sprintf("kind %q makes no machine", props.Kind)}
 	}
-	kid := c.rt.newCell(c, name, props)
+	kid := c.rt.newCell(c, props)
 	kid.watched = watched
-	if c.kids[name] != nil || c.rt.get(kid.path()) != nil || c.rt.embody(c, kid) != nil {
+	path := name
+	if c.path() != "" {
+		path = c.path() + "/" + name
+	}
+	if c.rt.table.get(path) != nil || c.rt.embody(c, kid, name) != nil {
 		return nil, &messages.Error{
-			Code: CodeNameTaken, Message: fmt.Sprintf("an actor %q is running already", kid.path()),
-			Details: map[string]string{"path": kid.path()},
+			Code: CodeNameTaken, Message: fmt.Sprintf("an actor %q is running already", path),
+			Details: map[string]string{"path": path},
 		}
 	}
-	if c.kids == nil {
-		c.kids = make(map[string]*cell)
-	}
-	c.kids[name] = kid
+	c.kids++
 	return kid, nil
 }
 
@@ -247,7 +260,7 @@ func (c *cell) noteFailure(reason any, stack []byte) string {
 	text := shorten(fmt.Sprint(reason))
 	c.failure.Store(&text)
 	c.rt.counts.failures.Add(1)
-	c.rt.log.Error("actor failed", slog.String("actor", c.path()), slog.String("kind", c.props.Kind),
+	c.rt.log.Error("actor failed", slog.String("actor", c.path()), slog.String("kind", c.row.kind),
 		slog.String("reason", text), slog.String("message", c.current()), slog.String("stack", string(stack)))
 	return text
 }
@@ -262,9 +275,13 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:maxFailure], "") + "…"
 }
 
-// current names the type of the message in hand, or of the last one.
+// current names the type of the message in hand, or of the last one; empty when the actor was idle for long.
 func (c *cell) current() string {
-	t, _ := c.cur.Load().(reflect.Type)
+	track := c.track.Load()
+	if track == nil {
+		return ""
+	}
+	t, _ := track.cur.Load().(reflect.Type)
 	if t == nil {
 		return ""
 	}

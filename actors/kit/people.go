@@ -64,7 +64,7 @@ func (rt *Runtime) forPeople(path, verb string) (*cell, error) {
 	if c == nil {
 		return nil, refuse(errGone(path))
 	}
-	if c.props.System {
+	if c.row.system {
 		return nil, refuse(&messages.Error{
 			Code: CodeSystemActor, Message: fmt.Sprintf("%q is part of the node itself; people cannot %s it", path, verb),
 			Hint: "stop the node instead", Details: map[string]string{"path": path},
@@ -136,7 +136,7 @@ func (c *cell) do(ctx context.Context, f func(*cell)) error {
 func (rt *Runtime) stopCell(ctx context.Context, c *cell, drain bool) error {
 	ended := c.done()
 	c.order(drain)
-	t := time.NewTimer(c.props.Restart.StopTimeout)
+	t := time.NewTimer(c.row.restart.StopTimeout)
 	defer t.Stop()
 	select {
 	case <-ended:

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,19 +85,13 @@ type counts struct {
 	failures, restarts, givenUp, deadLetters, refused, slow, sweeps atomic.Uint64
 }
 
-const shards = 64 // of the table of actors; a power of two
-
-type shard struct {
-	mu    sync.RWMutex
-	cells map[string]*cell
-}
-
 // Runtime is the actor world of one node. All methods are safe for concurrent use, and none of them may be called from
 // a machine.
 type Runtime struct {
 	cfg     Config
 	log     *slog.Logger
 	now     func() time.Time
+	since   func(time.Time) time.Duration
 	system  *actor.ActorSystem
 	props   *actor.Props
 	root    *cell
@@ -109,11 +102,12 @@ type Runtime struct {
 	evCell  atomic.Pointer[cell]
 	unknown sync.Map // message type name of dead letters already logged
 
-	seed   maphash.Seed
-	table  [shards]shard
+	table  table
+	rows   sync.Map // row -> *row: actors of a kind share one
 	kinds  sync.Map // string -> Factory
 	endsMu sync.Mutex
-	fates  fates // guarded by endsMu
+	ends   map[*cell]*ends // guarded by endsMu
+	fates  fates           // guarded by endsMu
 
 	spawnMu  sync.Mutex
 	pending  *cell // guarded by spawnMu: the cell of the spawn under way
@@ -140,8 +134,11 @@ func NewRuntime(cfg Config) (*Runtime, error) {
 	if cfg.Logger == nil {
 		return nil, fmt.Errorf("kit: a runtime needs a logger")
 	}
+	since := time.Since // reads half a clock
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	} else {
+		since = func(t time.Time) time.Duration { return cfg.Now().Sub(t) }
 	}
 	if cfg.Epoch == 0 {
 		cfg.Epoch = uint64(cfg.Now().UnixMicro())
@@ -156,13 +153,12 @@ func NewRuntime(cfg Config) (*Runtime, error) {
 		cfg.AskTimeout = 30 * time.Second
 	}
 	rt := &Runtime{
-		cfg: cfg, log: cfg.Logger, now: cfg.Now, seed: maphash.MakeSeed(),
+		cfg: cfg, log: cfg.Logger, now: cfg.Now, since: since,
 		rand:   rand.New(rand.NewPCG(cfg.Seed, cfg.Seed^0x9e3779b97f4a7c15)),
 		events: Path(cfg.Events),
 	}
-	for i := range rt.table {
-		rt.table[i].cells = make(map[string]*cell)
-	}
+	rt.ends = make(map[*cell]*ends)
+	rt.table.seed = maphash.MakeSeed()
 	rt.asks.start(rt)
 	rt.sweep = newSweeper(rt)
 	quiet := slog.New(quieter{cfg.Logger.Handler()})
@@ -180,7 +176,7 @@ func NewRuntime(cfg Config) (*Runtime, error) {
 // startRoot spawns the supervisor at the top. It is a real actor, so that no failure ever reaches a guardian of the
 // actor runtime, which would take the process down.
 func (rt *Runtime) startRoot() error {
-	rt.root = rt.newCell(nil, "", Props{Kind: "root", New: func() Machine { return idle{} }, System: true})
+	rt.root = rt.newCell(nil, Props{Kind: "root", New: func() Machine { return idle{} }, System: true})
 	rt.spawnMu.Lock()
 	defer rt.spawnMu.Unlock()
 	rt.pending = rt.root
@@ -203,55 +199,43 @@ func (rt *Runtime) takePending() actor.Mailbox {
 
 // embody spawns kid in the actor runtime, on its parent's goroutine. All actors share one actor.Props; the mailbox
 // producer finds its cell in pending.
-func (rt *Runtime) embody(parent, kid *cell) error {
+func (rt *Runtime) embody(parent, kid *cell, name string) error {
 	rt.spawnMu.Lock()
 	defer rt.spawnMu.Unlock()
 	rt.pending = kid
-	_, err := parent.ctx.SpawnNamed(rt.props, kid.name)
+	_, err := parent.ctx().SpawnNamed(rt.props, name)
 	return err
 }
 
-func (rt *Runtime) newCell(parent *cell, name string, props Props) *cell {
-	props.Restart = props.Restart.normal()
-	props.Limits = props.Limits.normal()
-	path := name
-	if parent != nil && parent.path() != "" {
-		path = parent.path() + "/" + name
+// row is what actors of a kind have in common.
+type row struct {
+	kind    string
+	restart Restart
+	limits  Limits
+	system  bool
+}
+
+// newCell makes the cell of an actor; its address follows when the runtime has taken the name.
+func (rt *Runtime) newCell(parent *cell, props Props) *cell {
+	common := row{kind: props.Kind, restart: props.Restart.normal(), limits: props.Limits.normal(), system: props.System}
+	shared, known := rt.rows.Load(common)
+	if !known {
+		shared, _ = rt.rows.LoadOrStore(common, &common)
 	}
 	c := &cell{
-		Mailbox: stock(), rt: rt, parent: parent, props: &props, name: name,
-		self: &messages.Address{Node: rt.cfg.Node, Path: path, Epoch: rt.cfg.Epoch},
+		Mailbox: stock(), rt: rt, parent: parent, row: shared.(*row),
+		newMachine: props.New, performer: props.Perform, closer: props.Close,
 	}
 	c.since.Store(rt.now().UnixMicro())
 	return c
 }
 
-func (rt *Runtime) shard(path string) *shard {
-	return &rt.table[maphash.String(rt.seed, path)&(shards-1)]
-}
-
-func (rt *Runtime) put(c *cell) {
-	s := rt.shard(c.path())
-	s.mu.Lock()
-	s.cells[c.path()] = c
-	s.mu.Unlock()
-}
-
-func (rt *Runtime) remove(c *cell) {
-	c.gone.Store(true)
-	s := rt.shard(c.path())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cells[c.path()] == c {
-		delete(s.cells, c.path())
-	}
-}
-
+// get finds a living actor. The table also holds those that have just ended, until their parents have noticed.
 func (rt *Runtime) get(path string) *cell {
-	s := rt.shard(path)
-	s.mu.RLock()
-	c := s.cells[path]
-	s.mu.RUnlock()
+	c := rt.table.get(path)
+	if c == nil || c.is(gone) {
+		return nil
+	}
 	return c
 }
 
@@ -263,7 +247,7 @@ func (rt *Runtime) byPID(pid *actor.PID) *cell {
 	if len(id) <= len(rootID) {
 		return nil
 	}
-	return rt.get(id[len(rootID)+1:])
+	return rt.table.get(id[len(rootID)+1:])
 }
 
 // find looks an address up.
@@ -279,21 +263,6 @@ func (rt *Runtime) find(to *messages.Address) (*cell, *messages.Error) {
 		return nil, errGone(to.Path)
 	}
 	return c, nil
-}
-
-// all returns the cells in no order.
-func (rt *Runtime) all() []*cell {
-	var list []*cell
-	for i := range rt.table {
-		s := &rt.table[i]
-		s.mu.RLock()
-		list = slices.Grow(list, len(s.cells))
-		for _, c := range s.cells {
-			list = append(list, c)
-		}
-		s.mu.RUnlock()
-	}
-	return list
 }
 
 // Register names a kind that Spawn effects and SpawnKind can start. A kind registered twice is a mistake in the program
@@ -318,16 +287,9 @@ func (rt *Runtime) Epoch() uint64 { return rt.cfg.Epoch }
 
 // Counters reads the counters.
 func (rt *Runtime) Counters() Counters {
-	n := 0
-	for i := range rt.table {
-		s := &rt.table[i]
-		s.mu.RLock()
-		n += len(s.cells)
-		s.mu.RUnlock()
-	}
 	k := &rt.counts
 	return Counters{
-		Actors: n, Failures: k.failures.Load(), Restarts: k.restarts.Load(), GivenUp: k.givenUp.Load(),
+		Actors: int(rt.table.n.Load()), Failures: k.failures.Load(), Restarts: k.restarts.Load(), GivenUp: k.givenUp.Load(),
 		DeadLetters: k.deadLetters.Load(), Refused: k.refused.Load(), Slow: k.slow.Load(), Sweeps: k.sweeps.Load(),
 	}
 }

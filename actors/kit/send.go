@@ -21,6 +21,24 @@ func (rt *Runtime) Tell(to *messages.Address, m proto.Message) error {
 	return refuse(err)
 }
 
+// Ref is an actor resolved once, for those who send to it often. It stays with that actor: when it has ended, Tell says
+// so, also when another one runs at the path by then.
+type Ref struct{ c *cell }
+
+// Ref resolves an address.
+func (rt *Runtime) Ref(to *messages.Address) (Ref, error) {
+	c, err := rt.find(to)
+	return Ref{c}, refuse(err)
+}
+
+// Tell is Runtime.Tell to the actor of this Ref.
+func (r Ref) Tell(m proto.Message) error {
+	if r.c.is(gone) {
+		return refuse(errGone(r.c.path()))
+	}
+	return refuse(r.c.deliver(nil, "", m))
+}
+
 // Resolve returns the full address of the actor that runs at path, with node and boot epoch.
 func (rt *Runtime) Resolve(path string) (*messages.Address, bool) {
 	c := rt.get(path)
@@ -74,7 +92,7 @@ func (rt *Runtime) publish(from *cell, e *messages.AgentEvent) {
 		e.AtUs = rt.now().UnixMicro()
 	}
 	c := rt.evCell.Load()
-	if c == nil || c.gone.Load() {
+	if c == nil || c.is(gone) {
 		if c = rt.get(rt.events.Path); c == nil {
 			rt.deadLetter(rt.events.Path, e)
 			return

@@ -15,8 +15,14 @@ import (
 
 // shell is one incarnation of an actor: its machine, and what must end with it. It is the Shell that performers see.
 type shell struct {
-	c        *cell
-	machine  Machine
+	c       *cell
+	machine Machine
+	more    *holdings // what only some actors have; see hold
+	ended   atomic.Bool
+}
+
+// holdings are what an incarnation holds besides its machine.
+type holdings struct {
 	timers   map[string]*timer
 	timerSeq uint64
 	watching map[*cell]bool
@@ -25,10 +31,28 @@ type shell struct {
 	ctx      context.Context // ends with the incarnation; nil until the first worker
 	cancel   context.CancelFunc
 	logger   *slog.Logger
-	ended    atomic.Bool
 	// lastTo and lastCell remember the latest receiver: most machines talk to the same one, by the same pointer.
 	lastTo   *messages.Address
 	lastCell *cell
+}
+
+// nothing stands for the holdings of one that holds nothing; it is only read.
+var nothing holdings
+
+// held is for reading.
+func (sh *shell) held() *holdings {
+	if sh.more == nil {
+		return &nothing
+	}
+	return sh.more
+}
+
+// hold is for taking something.
+func (sh *shell) hold() *holdings {
+	if sh.more == nil {
+		sh.more = &holdings{}
+	}
+	return sh.more
 }
 
 func (sh *shell) Self() *messages.Address { return sh.c.self }
@@ -36,10 +60,11 @@ func (sh *shell) Self() *messages.Address { return sh.c.self }
 func (sh *shell) Now() time.Time { return sh.c.rt.now() }
 
 func (sh *shell) Log() *slog.Logger {
-	if sh.logger == nil {
-		sh.logger = sh.c.rt.log.With(slog.String("actor", sh.c.path()))
+	h := sh.hold()
+	if h.logger == nil {
+		h.logger = sh.c.rt.log.With(slog.String("actor", sh.c.path()))
 	}
-	return sh.logger
+	return h.logger
 }
 
 func (sh *shell) Tell(to *messages.Address, m proto.Message) *messages.Error {
@@ -47,7 +72,7 @@ func (sh *shell) Tell(to *messages.Address, m proto.Message) *messages.Error {
 }
 
 func (sh *shell) Post(v any) bool {
-	if sh.ended.Load() || sh.c.gone.Load() {
+	if sh.ended.Load() || sh.c.is(gone) {
 		return false
 	}
 	sh.c.Mailbox.PostUserMessage(&private{sh: sh, v: v})
@@ -56,40 +81,50 @@ func (sh *shell) Post(v any) bool {
 
 // send delivers in this actor's name.
 func (sh *shell) send(to *messages.Address, corr string, m proto.Message) *messages.Error {
-	c := sh.lastCell
-	if to == nil || to != sh.lastTo || c.gone.Load() {
+	h := sh.hold()
+	c := h.lastCell
+	if to == nil || to != h.lastTo || c.is(gone) {
 		var e *messages.Error
 		if c, e = sh.c.rt.find(to); e != nil {
 			return e
 		}
-		sh.lastTo, sh.lastCell = to, c
+		h.lastTo, h.lastCell = to, c
 	}
 	return c.deliver(sh.c.self, corr, m)
 }
 
-// maxQuiet is how many steps without effects in a row may share one reading of the clock.
-const maxQuiet = 16
-
 // step gives an event to the machine and performs what it wants. The clock is read anew for each event, except after
-// steps that had no effects: these do no IO, so they end within microseconds, and up to maxQuiet of them share one
-// reading.
+// steps that had no effects: these do no IO, so they end within microseconds, and up to 16 of them share one reading.
 func (c *cell) step(e Event) {
 	if c.sh == nil {
 		c.dead(&envelope{from: e.From, corr: e.Corr, msg: asMessage(e.Msg)})
 		return
 	}
-	c.cur.Store(reflect.TypeOf(e.Msg))
-	if c.quiet == 0 {
-		c.now = c.rt.now()
+	t := c.track.Load()
+	if t == nil {
+		t = &track{stale: true} // the sweeper let go of this actor an instant ago
 	}
-	effects := c.sh.machine.Step(c.now, e)
+	if kind := reflect.TypeOf(e.Msg); kind != t.last {
+		t.last = kind
+		t.cur.Store(kind)
+	}
+	if t.stale {
+		t.now, t.stale = c.rt.now(), false
+	}
+	effects := c.sh.machine.Step(t.now, e)
 	if len(effects) == 0 {
-		c.quiet = (c.quiet + 1) % maxQuiet
 		return
 	}
-	c.quiet = 0
+	t.stale = true
 	for _, f := range effects {
 		c.sh.perform(f)
+	}
+}
+
+// fresh makes the next step read the clock.
+func (c *cell) fresh() {
+	if t := c.track.Load(); t != nil {
+		t.stale = true
 	}
 }
 
@@ -114,15 +149,15 @@ func (c *cell) stepPrivate(m *private) {
 	if m.v == nil {
 		return
 	}
-	c.quiet = 0
+	c.fresh()
 	switch v := m.v.(type) {
 	case Event: // an answer that kit gives in another's name
 		c.step(v)
 	case late:
 		c.step(Event{Msg: v.e})
 	case ended:
-		if c.sh.watching[v.c] { // else it was taken back meanwhile
-			delete(c.sh.watching, v.c)
+		if w := c.sh.held().watching; w[v.c] { // else it was taken back meanwhile
+			delete(w, v.c)
 			c.step(Event{Msg: v.e})
 		}
 	default:
@@ -164,10 +199,10 @@ func (sh *shell) perform(f Effect) {
 	case Log:
 		sh.Log().Log(context.Background(), slog.Level(f.Level), f.Text, f.Attrs...)
 	default:
-		if sh.c.props.Perform == nil {
-			panic("kit: " + reflect.TypeOf(f).String() + " has no performer in kind " + sh.c.props.Kind)
+		if sh.c.performer == nil {
+			panic("kit: " + reflect.TypeOf(f).String() + " has no performer in kind " + sh.c.row.kind)
 		}
-		sh.c.props.Perform(sh, f)
+		sh.c.performer(sh, f)
 	}
 }
 
@@ -178,9 +213,9 @@ func (sh *shell) performSend(f Send) {
 	if err == nil {
 		return
 	}
-	if c := sh.lastCell; err.GetCode() == CodeBusy && f.Corr != "" {
+	if c := sh.hold().lastCell; err.GetCode() == CodeBusy && f.Corr != "" {
 		depth := c.Mailbox.UserMessageCount()
-		busy := &messages.Busy{Depth: int64(depth), Refused: depth >= c.props.Limits.Hard}
+		busy := &messages.Busy{Depth: int64(depth), Refused: depth >= c.row.limits.Hard}
 		sh.Post(Event{From: c.self, Corr: f.Corr, Msg: busy})
 		return
 	}
@@ -194,8 +229,8 @@ func (sh *shell) fault(f Effect, err *messages.Error) {
 }
 
 func (sh *shell) becomeReady() {
-	if !sh.c.ready.Swap(true) {
-		sh.c.rt.fact(Fact{Code: FactReady, Path: sh.c.path(), Kind: sh.c.props.Kind})
+	if sh.c.set(ready) {
+		sh.c.rt.fact(Fact{Code: FactReady, Path: sh.c.path(), Kind: sh.c.row.kind})
 	}
 }
 

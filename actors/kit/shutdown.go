@@ -20,7 +20,7 @@ func (rt *Runtime) End(ctx context.Context, path string) error {
 	if c == nil || c == rt.root {
 		return nil
 	}
-	c.shut.Store(true)
+	c.set(shut)
 	return rt.endAll(ctx, func(other *cell) bool {
 		for ; other != nil; other = other.parent {
 			if other == c {
@@ -74,7 +74,7 @@ func (rt *Runtime) endAll(ctx context.Context, among func(*cell) bool) error {
 func (rt *Runtime) deepest(pick func(*cell) bool) []*cell {
 	var level []*cell
 	depth := -1
-	for _, c := range rt.all() {
+	for _, c := range rt.table.all() {
 		if !pick(c) {
 			continue
 		}
@@ -95,7 +95,7 @@ func (rt *Runtime) deepest(pick func(*cell) bool) []*cell {
 
 // endCell ends one actor: after what is in its mailbox, and when that takes too long, at once.
 func (rt *Runtime) endCell(ctx context.Context, c *cell) error {
-	c.shut.Store(true)
+	c.set(shut)
 	// A user lane that is held, by a person or by a pending restart, never drains.
 	phase := c.phase.Load()
 	err := rt.stopCell(ctx, c, phase != phasePaused && phase != phaseRestarting)
@@ -104,7 +104,7 @@ func (rt *Runtime) endCell(ctx context.Context, c *cell) error {
 	}
 	rt.log.Warn("actor did not drain", slog.String("actor", c.path()), slog.String("message", c.current()))
 	c.Mailbox.PostSystemMessage(&actor.Stop{})
-	t := time.NewTimer(c.props.Restart.StopTimeout / 4)
+	t := time.NewTimer(c.row.restart.StopTimeout / 4)
 	defer t.Stop()
 	select {
 	case <-c.done():
@@ -118,7 +118,7 @@ func (rt *Runtime) endCell(ctx context.Context, c *cell) error {
 // endRoot ends the root. It does not wait for children that were left behind: they are named already.
 func (rt *Runtime) endRoot(ctx context.Context) {
 	rt.root.order(false)
-	if len(rt.all()) > 1 {
+	if len(rt.table.all()) > 1 {
 		return
 	}
 	select {

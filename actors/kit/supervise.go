@@ -17,34 +17,40 @@ func (s *supervision) HandleFailure(
 	_ *actor.ActorSystem, sup actor.Supervisor, pid *actor.PID, _ *actor.RestartStatistics, reason, message any,
 ) {
 	c := s.rt.byPID(pid)
-	if c == nil || c.parent == nil {
+	if c == nil || c.parent == nil || c.is(gone) {
 		return
 	}
 	p := c.parent
-	if c.shut.Load() || p.closing || p.failed {
+	if c.is(shut) || p.closing || p.failed {
 		sup.StopChildren(pid) // it ends anyway
 		return
 	}
-	row := &c.props.Restart
-	c.failures = within(c.failures, s.rt.now(), row.Period)
-	if n := len(c.failures); n <= row.Intensity {
+	row := &c.row.restart
+	rec := c.record.Load()
+	if rec == nil {
+		rec = &record{}
+		c.record.Store(rec)
+	}
+	rec.failures = within(rec.failures, s.rt.now(), row.Period)
+	if n := len(rec.failures); n <= row.Intensity {
 		c.restartAfter(s.rt.delay(row, n))
 		return
 	}
-	c.failures = nil
+	rec.failures = nil
 	text := *c.failure.Load()
 	if row.Escalate && p.parent != nil {
 		p.failed = true
-		p.why = shorten(fmt.Sprintf("%s: %s", c.name, text))
-		p.failure.Store(&p.why)
+		why := shorten(fmt.Sprintf("%s: %s", c.name(), text))
+		p.distress().why = why
+		p.failure.Store(&why)
 		p.become(phaseRestarting)
 		s.rt.log.Error("actor escalates", slog.String("actor", c.path()), slog.String("reason", text))
 		sup.EscalateFailure(reason, message) // restart or stop follows above; never resume
 		return
 	}
-	c.lost = text
+	rec.lost.Store(&text)
 	s.rt.counts.givenUp.Add(1)
-	s.rt.notice(Fact{Code: FactGivenUp, Path: c.path(), Kind: c.props.Kind, Failure: text})
+	s.rt.notice(Fact{Code: FactGivenUp, Path: c.path(), Kind: c.row.kind, Failure: text})
 	sup.StopChildren(pid)
 }
 
@@ -63,8 +69,8 @@ func within(times []time.Time, now time.Time, period time.Duration) []time.Time 
 // then drops it.
 func (c *cell) restartAfter(d time.Duration) {
 	c.rt.log.Warn("actor restarts", slog.String("actor", c.path()), slog.Duration("after", d))
-	c.backoff = time.AfterFunc(d, func() {
-		if !c.gone.Load() {
+	time.AfterFunc(d, func() {
+		if !c.is(gone) {
 			c.Mailbox.PostSystemMessage(&actor.Restart{})
 		}
 	})

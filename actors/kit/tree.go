@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -14,10 +15,12 @@ import (
 // of its own, such as "turn" in "agents/main/turn/01J…", makes no node: the actor stands directly below its parent.
 func (rt *Runtime) Tree() *messages.ActorInfo {
 	now := rt.now()
-	cells := rt.all()
+	cells := rt.table.all()
 	infos := make(map[*cell]*messages.ActorInfo, len(cells))
 	for _, c := range cells {
-		infos[c] = c.info(now)
+		if !c.is(gone) {
+			infos[c] = c.info(now)
+		}
 	}
 	root := infos[rt.root]
 	if root == nil {
@@ -52,10 +55,10 @@ func (rt *Runtime) Actor(path string) (*messages.ActorInfo, bool) {
 // info reads the figures. They are read one after the other while the actor works on, so they need not fit exactly.
 func (c *cell) info(now time.Time) *messages.ActorInfo {
 	info := &messages.ActorInfo{
-		Path: c.path(), Kind: c.props.Kind, Node: c.self.Node, State: c.word(), SinceUs: c.since.Load(),
+		Path: c.path(), Kind: c.row.kind, Node: c.self.Node, State: c.word(), SinceUs: c.since.Load(),
 		MailboxUser: int64(c.Mailbox.UserMessageCount()), MailboxControl: int64(c.control.Load()),
-		Handled: c.handled.Load(), Rate: c.rateAt(now), MeanUs: float64(c.mean.Load()) / 1e3,
-		Restarts: uint64(c.restarts.Load()), System: c.props.System, Refused: c.refused.Load(),
+		Handled: c.handled.Load(), MeanUs: float64(math.Float32frombits(c.mean.Load())),
+		Restarts: uint64(c.restarts.Load()), System: c.row.system, Refused: uint64(c.refused.Load()),
 	}
 	if f := c.failure.Load(); f != nil {
 		info.LastFailure = *f
@@ -63,12 +66,17 @@ func (c *cell) info(now time.Time) *messages.ActorInfo {
 	if s := c.shown.Load(); s != nil {
 		info.Summary = s.summary
 	}
-	if at := c.oldest.Load(); at != 0 && info.MailboxUser > 0 {
+	t := c.track.Load()
+	if t == nil {
+		return info // idle for a while
+	}
+	info.Rate = t.rateAt(now)
+	if at := t.oldest.Load(); at != 0 && info.MailboxUser > 0 {
 		info.OldestMs = max(0, now.Sub(time.UnixMicro(at)).Milliseconds())
 	}
 	if c.running.Load() > 0 {
 		info.Current = c.current()
-		if at := c.busySince.Load(); at != 0 {
+		if at := t.busySince.Load(); at != 0 {
 			info.CurrentMs = max(0, now.Sub(time.UnixMicro(at)).Milliseconds())
 		}
 	}
@@ -117,20 +125,22 @@ func (c *cell) look() (text []byte, err error) {
 	if s, ok := sh.machine.(Shower); ok {
 		in.Machine = s.Show()
 	}
-	now := c.rt.now()
-	for key, t := range sh.timers {
+	h, now := sh.held(), c.rt.now()
+	for key, t := range h.timers {
 		in.Timers = put(in.Timers, key, t.due.Sub(now).Round(time.Millisecond).String())
 	}
-	for key, list := range sh.workers {
+	for key, list := range h.workers {
 		for _, w := range list {
 			in.Workers = put(in.Workers, key, append(in.Workers[key], now.Sub(w.started).Round(time.Millisecond).String()))
 		}
 	}
-	for w := range sh.watching {
+	for w := range h.watching {
 		in.Watching = append(in.Watching, w.path())
 	}
-	for name := range c.kids {
-		in.Children = append(in.Children, name)
+	for _, kid := range c.children() {
+		if !kid.is(gone) {
+			in.Children = append(in.Children, kid.name())
+		}
 	}
 	slices.Sort(in.Watching)
 	slices.Sort(in.Children)

@@ -2,10 +2,20 @@ package kit
 
 import "homeagent/messages"
 
-// ends is who waits for an actor's end; it is made when the first one does. Guarded by Runtime.endsMu.
+// ends is who waits for an actor's end; Runtime.ends has one from when the first does.
 type ends struct {
 	watchers map[*cell]*shell
 	done     chan struct{}
+}
+
+// endsOf is called under endsMu.
+func (rt *Runtime) endsOf(c *cell) *ends {
+	e := rt.ends[c]
+	if e == nil {
+		e = &ends{watchers: make(map[*cell]*shell)}
+		rt.ends[c] = e
+	}
+	return e
 }
 
 // fates remembers for a while why actors were given up, for those who begin to watch too late.
@@ -36,15 +46,16 @@ func (f *fates) note(path, why string) {
 // watch performs Watch. A child is watched through its parent's own book.
 func (sh *shell) watch(who *messages.Address) {
 	c, err := sh.c.rt.find(who)
-	if err == nil && c.parent == sh.c && sh.c.kids[c.name] == c {
+	if err == nil && c.parent == sh.c {
 		c.watched = true
 		return
 	}
-	if sh.watching == nil {
-		sh.watching = make(map[*cell]bool)
+	h := sh.hold()
+	if h.watching == nil {
+		h.watching = make(map[*cell]bool)
 	}
 	if err == nil && c.watchBy(sh) {
-		sh.watching[c] = true
+		h.watching[c] = true
 		return
 	}
 	sh.c.rt.endsMu.Lock()
@@ -66,78 +77,79 @@ type ended struct {
 func (c *cell) watchBy(sh *shell) bool {
 	c.rt.endsMu.Lock()
 	defer c.rt.endsMu.Unlock()
-	if c.gone.Load() {
+	if c.is(gone) {
 		return false
 	}
-	if c.ends == nil {
-		c.ends = &ends{}
-	}
-	if c.ends.watchers == nil {
-		c.ends.watchers = make(map[*cell]*shell)
-	}
-	c.ends.watchers[sh.c] = sh
+	c.rt.endsOf(c).watchers[sh.c] = sh
 	return true
 }
 
 func (sh *shell) unwatch(who *messages.Address) {
-	for c := range sh.watching {
+	for c := range sh.held().watching {
 		if c.path() == who.GetPath() {
 			sh.leave(c)
 		}
 	}
-	if c, err := sh.c.rt.find(who); err == nil && c.parent == sh.c {
+	if c := sh.c.rt.table.get(who.GetPath()); c != nil && c.parent == sh.c {
 		c.watched = false
 	}
 }
 
 func (sh *shell) unwatchAll() {
-	for c := range sh.watching {
+	for c := range sh.held().watching {
 		sh.leave(c)
 	}
 }
 
 func (sh *shell) leave(c *cell) {
-	delete(sh.watching, c)
+	delete(sh.held().watching, c)
 	c.rt.endsMu.Lock()
 	defer c.rt.endsMu.Unlock()
-	if c.ends != nil && c.ends.watchers[sh.c] == sh {
-		delete(c.ends.watchers, sh.c)
+	if e := c.rt.ends[c]; e != nil && e.watchers[sh.c] == sh {
+		delete(e.watchers, sh.c)
 	}
 }
 
-// tellEnd frees the actor's name and tells those who wait that it has ended. All of it is one step to whoever watches.
+// tellEnd tells those who watch that the actor has ended; to them all of it is one step.
 func (rt *Runtime) tellEnd(c *cell) {
 	rt.endsMu.Lock()
 	defer rt.endsMu.Unlock()
-	rt.remove(c)
-	rt.fates.note(c.path(), c.lost)
-	if c.ends == nil {
+	c.set(gone)
+	rt.fates.note(c.path(), c.lost())
+	e := rt.ends[c]
+	if e == nil {
 		return
 	}
-	e := Ended{Who: c.self, Failure: c.lost}
-	for w, sh := range c.ends.watchers {
-		w.Mailbox.PostUserMessage(&private{sh: sh, v: ended{c: c, e: e}})
+	v := ended{c: c, e: Ended{Who: c.self, Failure: c.lost()}}
+	for w, sh := range e.watchers {
+		w.Mailbox.PostUserMessage(&private{sh: sh, v: v})
 	}
-	if c.ends.done != nil {
-		close(c.ends.done)
-	}
-	c.ends = nil
+	clear(e.watchers)
 }
 
-// done returns a channel that is closed when the actor has ended.
+// forget frees the name of an actor that has ended, once its parent knows, and lets go of those who wait for that.
+func (rt *Runtime) forget(c *cell) {
+	rt.endsMu.Lock()
+	defer rt.endsMu.Unlock()
+	rt.table.remove(c)
+	if e := rt.ends[c]; e != nil && e.done != nil {
+		close(e.done)
+	}
+	delete(rt.ends, c)
+}
+
+// done returns a channel that is closed when the actor has ended and its name is free.
 func (c *cell) done() <-chan struct{} {
 	c.rt.endsMu.Lock()
 	defer c.rt.endsMu.Unlock()
-	if c.gone.Load() {
+	if c.rt.table.get(c.path()) != c {
 		over := make(chan struct{})
 		close(over)
 		return over
 	}
-	if c.ends == nil {
-		c.ends = &ends{}
+	e := c.rt.endsOf(c)
+	if e.done == nil {
+		e.done = make(chan struct{})
 	}
-	if c.ends.done == nil {
-		c.ends.done = make(chan struct{})
-	}
-	return c.ends.done
+	return e.done
 }

@@ -17,22 +17,24 @@ type timer struct {
 
 func (sh *shell) after(f After) {
 	sh.cancelAfter(f.Key)
-	if sh.timers == nil {
-		sh.timers = make(map[string]*timer)
+	h := sh.hold()
+	if h.timers == nil {
+		h.timers = make(map[string]*timer)
 	}
-	sh.timerSeq++
-	item := &fired{sh: sh, key: f.Key, seq: sh.timerSeq}
+	h.timerSeq++
+	item := &fired{sh: sh, key: f.Key, seq: h.timerSeq}
 	d := max(f.D, 0)
-	sh.timers[f.Key] = &timer{
-		seq: sh.timerSeq, msg: f.Msg, due: sh.Now().Add(d),
+	h.timers[f.Key] = &timer{
+		seq: h.timerSeq, msg: f.Msg, due: sh.Now().Add(d),
 		t: time.AfterFunc(d, func() { sh.c.Mailbox.PostUserMessage(item) }),
 	}
 }
 
 func (sh *shell) cancelAfter(key string) {
-	if t := sh.timers[key]; t != nil {
+	timers := sh.held().timers
+	if t := timers[key]; t != nil {
 		t.t.Stop()
-		delete(sh.timers, key) // one that has fired already finds its sequence gone
+		delete(timers, key) // one that has fired already finds its sequence gone
 	}
 }
 
@@ -40,12 +42,13 @@ func (c *cell) stepFired(m *fired) {
 	if c.sh == nil || m.sh != c.sh {
 		return
 	}
-	t := c.sh.timers[m.key]
+	timers := c.sh.held().timers
+	t := timers[m.key]
 	if t == nil || t.seq != m.seq {
 		return
 	}
-	delete(c.sh.timers, m.key)
-	c.quiet = 0
+	delete(timers, m.key)
+	c.fresh()
 	c.step(Event{Msg: t.msg})
 }
 
@@ -67,25 +70,26 @@ type workerPanic struct {
 func (p *workerPanic) String() string { return fmt.Sprintf("worker %q: %v", p.key, p.reason) }
 
 func (sh *shell) Go(key string, limit time.Duration, fn func(ctx context.Context, emit func(any)) any) {
-	if sh.ctx == nil {
-		sh.ctx, sh.cancel = context.WithCancel(context.Background())
-		sh.workers = make(map[string][]*worker)
+	h := sh.hold()
+	if h.ctx == nil {
+		h.ctx, h.cancel = context.WithCancel(context.Background())
+		h.workers = make(map[string][]*worker)
 	}
 	w := &worker{key: key, started: sh.Now()}
 	var ctx context.Context
 	if limit > 0 {
-		ctx, w.cancel = context.WithTimeout(sh.ctx, limit)
+		ctx, w.cancel = context.WithTimeout(h.ctx, limit)
 	} else {
-		ctx, w.cancel = context.WithCancel(sh.ctx)
+		ctx, w.cancel = context.WithCancel(h.ctx)
 	}
-	sh.workers[key] = append(sh.workers[key], w)
-	sh.working.Add(1)
+	h.workers[key] = append(h.workers[key], w)
+	h.working.Add(1)
 	go sh.work(ctx, w, fn)
 }
 
 // work is the worker's goroutine. What it emits and its result go into the user lane in order.
 func (sh *shell) work(ctx context.Context, w *worker, fn func(context.Context, func(any)) any) {
-	defer sh.working.Done()
+	defer sh.more.working.Done()
 	defer w.cancel()
 	defer func() {
 		if r := recover(); r != nil {
@@ -103,24 +107,26 @@ func (sh *shell) work(ctx context.Context, w *worker, fn func(context.Context, f
 }
 
 func (sh *shell) CancelWork(key string) {
-	for _, w := range sh.workers[key] {
+	workers := sh.held().workers
+	for _, w := range workers[key] {
 		w.cancelled = true
 		w.cancel()
 	}
-	delete(sh.workers, key)
+	delete(workers, key)
 }
 
 // forget takes a worker that has ended off the list.
 func (sh *shell) forget(w *worker) {
-	list := sh.workers[w.key]
+	workers := sh.held().workers
+	list := workers[w.key]
 	for i, other := range list {
 		if other != w {
 			continue
 		}
 		if len(list) == 1 {
-			delete(sh.workers, w.key)
+			delete(workers, w.key)
 		} else {
-			sh.workers[w.key] = append(list[:i:i], list[i+1:]...)
+			workers[w.key] = append(list[:i:i], list[i+1:]...)
 		}
 		return
 	}
@@ -129,24 +135,27 @@ func (sh *shell) forget(w *worker) {
 // end ends everything that belongs to the incarnation and reports whether its workers ended within limit.
 func (sh *shell) end(limit time.Duration) bool {
 	sh.ended.Store(true)
-	for _, t := range sh.timers {
+	h := sh.more
+	if h == nil {
+		return true
+	}
+	for _, t := range h.timers {
 		t.t.Stop()
 	}
-	sh.timers = nil
+	h.timers = nil
 	sh.unwatchAll()
-	ok := true
-	if sh.ctx != nil {
-		sh.cancel()
-		ok = sh.await(limit)
+	if h.ctx == nil {
+		return true
 	}
-	return ok
+	h.cancel()
+	return sh.await(limit)
 }
 
 // await waits for the workers. This holds up the actor's goroutine, which has nothing else to do any more.
 func (sh *shell) await(limit time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
-		sh.working.Wait()
+		sh.more.working.Wait()
 		close(done)
 	}()
 	t := time.NewTimer(limit)

@@ -110,13 +110,13 @@ func TestWorkers(t *testing.T) {
 			return nil
 		}))
 		synctest.Wait()
-		if sh := w.get("a").sh; len(sh.workers) != 2 || len(sh.workers["cancelled"]) != 2 {
+		if sh := w.get("a").sh.more; len(sh.workers) != 2 || len(sh.workers["cancelled"]) != 2 {
 			t.Errorf("workers %v", sh.workers)
 		}
 		w.Tell(a, user("cancel"))
 		time.Sleep(2 * time.Second)
 		d.want(t, "started 1 2 3 cancel limit:context deadline exceeded")
-		if sh := w.get("a").sh; len(sh.workers) != 0 {
+		if sh := w.get("a").sh.more; len(sh.workers) != 0 {
 			t.Errorf("workers %v", sh.workers)
 		}
 	})
