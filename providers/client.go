@@ -370,7 +370,7 @@ func (r *run) remote(ctx context.Context, cancel context.CancelCauseFunc, info I
 	}
 	for {
 		ev, err := rd.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return r.end(ctx, kind)
 		}
 		if err != nil {

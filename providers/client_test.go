@@ -175,11 +175,14 @@ func TestTimeouts(t *testing.T) {
 		providertest.Step{Match: "stall", Text: []string{"so far", "more"}, Hold: providertest.Hold{Middle: "never"}},
 		providertest.Step{Match: "silent", Text: []string{"x"}, Hold: providertest.Hold{Start: "never"}},
 	)
+	begun := time.Now()
+	// The limit of one phase must not end another.
+	r.src.Connect = 20 * time.Second
 	r.src.FirstByte = 50 * time.Millisecond
 	_, err := r.stream(t.Context(), "hang", providers.Hooks{})
-	wantKind(t, err, "timeout")
+	_ = wantKind(t, err, "timeout")
 	_, err = r.stream(t.Context(), "silent", providers.Hooks{})
-	wantKind(t, err, "timeout")
+	_ = wantKind(t, err, "timeout")
 	r.src.FirstByte, r.src.Idle = time.Minute, 50*time.Millisecond
 	res, err := r.stream(t.Context(), "stall", providers.Hooks{})
 	if f := wantKind(t, err, "stream_truncated"); !f.Visible || res.GetText() != "so far" {
@@ -187,13 +190,16 @@ func TestTimeouts(t *testing.T) {
 	}
 	r.src.Idle, r.src.Total = time.Minute, 50*time.Millisecond
 	_, err = r.stream(t.Context(), "stall", providers.Hooks{})
-	wantKind(t, err, "timeout")
+	_ = wantKind(t, err, "timeout")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r.src.Total = time.Minute
 	_, err = r.stream(ctx, "stall", providers.Hooks{})
 	wantKind(t, err, "timeout")
 	r.await(providertest.Closed, 5)
+	if d := time.Since(begun); d > 15*time.Second {
+		t.Errorf("the limits of 50 ms took %v", d)
+	}
 }
 
 func TestCutStreams(t *testing.T) {

@@ -32,6 +32,7 @@ func line(ms []*messages.ChatMessage) string {
 			if len(m.GetReplay()) > 0 {
 				text += "*"
 			}
+		default:
 		}
 		out = append(out, strings.ToLower(m.GetRole().String()[5:6])+"("+text+")")
 	}

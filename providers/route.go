@@ -315,8 +315,9 @@ func stops(k messages.ErrorKind) bool {
 	switch k {
 	case messages.ErrorKind_ERROR_KIND_CANCELLED, messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW, messages.ErrorKind_ERROR_KIND_CONTENT_BLOCKED:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // speaks tells that the model spoke wrongly, which it may not do again.
@@ -330,6 +331,7 @@ func passes(k messages.ErrorKind) bool {
 	case messages.ErrorKind_ERROR_KIND_RATE_LIMIT, messages.ErrorKind_ERROR_KIND_OVERLOADED,
 		messages.ErrorKind_ERROR_KIND_SERVER, messages.ErrorKind_ERROR_KIND_STREAM_TRUNCATED:
 		return true
+	default:
+		return false
 	}
-	return false
 }

@@ -26,6 +26,8 @@
 // Router in package providers. A cancel can overtake its Complete, because it travels in the control lane: the ids of the
 // last cancels are remembered.
 //
+// It publishes system notices source_cooling, source_broken and source_ready when a source's standing changes.
+//
 // With no source that is switched on, the source "offline" stands in; it answers without a model and says so.
 //
 // A restart loses the requests under way and the cooldowns; calls end with their sources. Turns notice by their own

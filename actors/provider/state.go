@@ -337,7 +337,7 @@ func (m *machine) completed(d *messages.CompletionDone) {
 	r.attempts = append(r.attempts, a)
 	fail := models.FailureOf(d.GetResult())
 	if fail == nil {
-		m.router.Answered(r.source)
+		m.answered(r.source)
 		m.finish(id, r, d.GetResult())
 		return
 	}
@@ -346,7 +346,43 @@ func (m *machine) completed(d *messages.CompletionDone) {
 	m.add(kit.Log{Level: kit.Warn, Text: "attempt failed", Attrs: []any{
 		"source", r.source, "call_id", id, "kind", models.KindName(fail.Kind), "status", fail.Status, "message", fail.Message,
 	}})
-	m.follow(id, r, m.router.Failed(m.now, r.plan, r.source, fail), d.GetResult())
+	source, before := r.source, m.standing(r.source).State
+	v := m.router.Failed(m.now, r.plan, r.source, fail)
+	if after := m.standing(source); after.State != before {
+		m.notice("source_"+after.State, source, fail.Message)
+	}
+	m.follow(id, r, v, d.GetResult())
+}
+
+// answered ends a source's cooldown.
+func (m *machine) answered(source string) {
+	before := m.standing(source)
+	m.router.Answered(source)
+	if before.Last != nil {
+		m.notice("source_ready", source, "")
+	}
+}
+
+func (m *machine) standing(source string) models.Standing {
+	for _, s := range m.router.Standings(m.now) {
+		if s.Name == source {
+			return s
+		}
+	}
+	return models.Standing{}
+}
+
+// notice tells the world what became of a source: source_cooling,
+// source_broken, source_ready.
+func (m *machine) notice(code, source, why string) {
+	text := "model source " + source + ": " + strings.TrimPrefix(code, "source_")
+	if why != "" {
+		text += ": " + why
+	}
+	m.add(kit.Publish{Event: &messages.AgentEvent{
+		Type: messages.EventType_EVENT_TYPE_SYSTEM, Text: text,
+		Detail: &messages.AgentEvent_System{System: &messages.SystemNotice{Code: code, Path: m.address(source).GetPath()}},
+	}})
 }
 
 // finish answers the turn.

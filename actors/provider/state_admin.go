@@ -98,7 +98,7 @@ func (m *machine) tried(t tried) {
 	switch {
 	case !t.Why.Keep:
 		if t.Result.GetWorks() {
-			m.router.Answered(t.Why.Known)
+			m.answered(t.Why.Known)
 			m.show()
 		}
 		m.add(t.Why.Ask.reply(t.Result))

@@ -2,6 +2,7 @@ package framing
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -53,7 +54,7 @@ func (l *lines) next() (line []byte, closed bool, err error) {
 		}
 		if l.err != nil {
 			line, l.start = l.buf[l.start:l.end], l.end
-			if len(line) > 0 && l.err == io.EOF {
+			if len(line) > 0 && errors.Is(l.err, io.EOF) {
 				return line, false, nil
 			}
 			return nil, false, l.err

@@ -2,6 +2,7 @@ package framing
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -29,7 +30,7 @@ func (s *sse) Next() (Event, error) {
 	for {
 		line, closed, err := s.lines.next()
 		if err != nil {
-			if err == io.EOF && s.has {
+			if errors.Is(err, io.EOF) && s.has {
 				return s.event(true), nil
 			}
 			return Event{}, err

@@ -1,6 +1,8 @@
 package lua_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -252,6 +254,58 @@ transform_stream_chunk=function(event, state) ` + body + ` end}`
 		f := providers.AsFailure(err)
 		if err == nil || f.Kind != messages.ErrorKind_ERROR_KIND_ADAPTER || !strings.Contains(f.Message, name+".lua:") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// An adapter of lines of JSON, and one of whole documents: the framing is the
+// adapter's, unless the answer's content type knows better.
+func TestOtherFramings(t *testing.T) {
+	dir := t.TempDir()
+	for name, framing := range map[string]string{"lines": "ndjson", "document": "json"} {
+		src := `local function piece(j) return {text = j.t, finish = j.done and "stop" or nil} end
+return {contract=1, name="` + name + `", version="1", endpoint=function(req, source) return "/" .. source.model .. ":ask?alt=" .. #req.messages end,
+framing="` + framing + `", capabilities={stream=true}, headers=function(s) return {["x-key"]="{{api_key}}"} end,
+transform_request=function(r, s) return {stream = r.stream} end, transform_response=piece,
+transform_stream_chunk=function(e) if e.json then return piece(e.json) end end}`
+		if err := os.WriteFile(filepath.Join(dir, name+".lua"), []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := engine(t, dir)
+	body, kind := "", ""
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RequestURI() != "/base/m:ask?v=1&alt=1" || r.Header.Get("x-key") != "k" {
+			t.Errorf("asked %s with %v", r.URL.RequestURI(), r.Header)
+		}
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write([]byte(body))
+	}))
+	defer srv.Close()
+	c := providers.NewClient(providers.Options{Adapters: e})
+	defer c.Close()
+	for _, x := range []struct{ adapter, kind, body, text, fails string }{
+		{"lines", "application/x-ndjson", "{\"t\":\"a\"}\n{\"t\":\"b\",\"done\":true}\n", "ab", ""},
+		{"lines", "text/plain", "{\"t\":\"a\"}\n\n{\"t\":\"b\",\"done\":true}", "ab", ""},
+		{"lines", "application/json", "{\"t\":\"a\",\n\"done\":true}", "a", ""},
+		{"lines", "application/x-ndjson", "{\"t\":\"a\"}\n{\"t\":\"b\",\"do", "a", "stream_truncated"},
+		{"lines", "application/x-ndjson", "{\"t\":\"a\"}\n{oops}\n", "a", "server"},
+		{"document", "application/json", "{\"t\":\"a\",\"done\":true}", "a", ""},
+		{"document", "application/json", "{\"t\":\"a\"", "", "server"},
+		{"document", "text/event-stream", "data: {\"t\":\"a\",\"done\":true}\n\n", "a", ""},
+	} {
+		kind, body = x.kind, x.body
+		src := providers.Source{
+			Name: "s", Adapter: x.adapter, BaseURL: srv.URL + "/base/?v=1", Model: "m",
+			APIKey: func() configs.Secret { return configs.NewSecret("k") },
+		}
+		res, err := c.Stream(t.Context(), src, providertest.Ask("x"), providers.Hooks{})
+		got := ""
+		if err != nil {
+			got = providers.KindName(providers.AsFailure(err).Kind)
+		}
+		if res.GetText() != x.text || got != x.fails {
+			t.Errorf("%s, %s, %q: %q, %v", x.adapter, x.kind, x.body, res.GetText(), err)
 		}
 	}
 }

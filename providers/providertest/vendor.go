@@ -20,7 +20,7 @@ const (
 	Received = "received"
 	// Begun: the headers have been sent.
 	Begun = "begun"
-	// Piece: the first piece of text has been sent.
+	// PieceSent: the first piece of text has been sent.
 	PieceSent = "piece"
 	// Held: the answer waits at a gate.
 	Held = "held"

@@ -37,7 +37,9 @@ func run() error {
 		return err
 	}
 	defer v.Close()
-	fmt.Println("ready", v.URL())
+	if _, err := fmt.Fprintln(os.Stdout, "ready", v.URL()); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	<-ctx.Done()
