@@ -9,12 +9,18 @@ import (
 
 func TestPluginKeys(t *testing.T) {
 	keys := []configs.Key{
-		{Name: "plugin.web.port", Type: configs.TypeInt, Default: "80", Min: "1", Max: "65535", English: "Port", Chinese: "端口",
-			Category: configs.CategoryPlugin, Description: "The port.", Apply: configs.Live},
-		{Name: "plugin.web.token", Type: configs.TypeSecret, English: "Token", Chinese: "令牌",
-			Category: configs.CategoryPlugin, Description: "The token.", Apply: configs.Live},
-		{Name: "plugin.web.mode", Type: configs.TypeEnum, Default: "a", Options: []string{"a", "b"}, English: "Mode", Chinese: "模式",
-			Category: configs.CategoryPlugin, Description: "The mode.", Apply: configs.Restart},
+		{
+			Name: "plugin.web.port", Type: configs.TypeInt, Default: "80", Min: "1", Max: "65535", English: "Port", Chinese: "端口",
+			Category: configs.CategoryPlugin, Description: "The port.", Apply: configs.Live,
+		},
+		{
+			Name: "plugin.web.token", Type: configs.TypeSecret, English: "Token", Chinese: "令牌",
+			Category: configs.CategoryPlugin, Description: "The token.", Apply: configs.Live,
+		},
+		{
+			Name: "plugin.web.mode", Type: configs.TypeEnum, Default: "a", Options: []string{"a", "b"}, English: "Mode", Chinese: "模式",
+			Category: configs.CategoryPlugin, Description: "The mode.", Apply: configs.Restart,
+		},
 	}
 	n := newNode(t, "HOMED_PLUGIN_WEB_PORT=81")
 	change, err := n.Register("web", keys)
@@ -50,8 +56,10 @@ func TestPluginKeys(t *testing.T) {
 
 func TestCollisions(t *testing.T) {
 	key := func(name string) configs.Key {
-		return configs.Key{Name: name, Type: configs.TypeInt, English: "x", Chinese: "x", Description: "x",
-			Category: configs.CategoryNode, Apply: configs.Live}
+		return configs.Key{
+			Name: name, Type: configs.TypeInt, English: "x", Chinese: "x", Description: "x",
+			Category: configs.CategoryNode, Apply: configs.Live,
+		}
 	}
 	cases := []struct{ a, b, says string }{
 		{"core.a.b", "core.a.b", "the same name"},
@@ -70,8 +78,10 @@ func TestCollisions(t *testing.T) {
 }
 
 func TestBadDeclarations(t *testing.T) {
-	good := configs.Key{Name: "core.a.b", Type: configs.TypeInt, English: "x", Chinese: "x", Description: "x",
-		Category: configs.CategoryNode, Apply: configs.Live}
+	good := configs.Key{
+		Name: "core.a.b", Type: configs.TypeInt, English: "x", Chinese: "x", Description: "x",
+		Category: configs.CategoryNode, Apply: configs.Live,
+	}
 	cases := map[string]func(k *configs.Key){
 		"one segment":      func(k *configs.Key) { k.Name = "core.a" },
 		"foreign space":    func(k *configs.Key) { k.Name = "other.a.b" },
@@ -102,8 +112,10 @@ func TestBadDeclarations(t *testing.T) {
 }
 
 func TestRestartKeysOfThings(t *testing.T) {
-	keys := []configs.Key{{Name: "plugin.web.site.<name>.port", Type: configs.TypeInt, Default: "80", English: "Port", Chinese: "端口",
-		Category: configs.CategoryPlugin, Description: "The port.", Apply: configs.Restart}}
+	keys := []configs.Key{{
+		Name: "plugin.web.site.<name>.port", Type: configs.TypeInt, Default: "80", English: "Port", Chinese: "端口",
+		Category: configs.CategoryPlugin, Description: "The port.", Apply: configs.Restart,
+	}}
 	n := newNode(t)
 	if _, err := n.Register("web", keys); err != nil {
 		t.Fatal(err)

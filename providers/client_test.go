@@ -77,7 +77,14 @@ func (r *rig) await(kind string, n int) providertest.Event {
 	return e
 }
 
-func wantKind(t *testing.T, err error, kind string) *providers.Failure {
+func wantKind(t *testing.T, err error, kind string) {
+	t.Helper()
+	if f := ofKind(t, err, kind); f.Kind == 0 {
+		t.Errorf("a failure without a kind: %v", f)
+	}
+}
+
+func ofKind(t *testing.T, err error, kind string) *providers.Failure {
 	t.Helper()
 	var f *providers.Failure
 	if !errors.As(err, &f) || providers.KindName(f.Kind) != kind {
@@ -159,7 +166,7 @@ func TestCancelClosesTheSocketAtOnce(t *testing.T) {
 			}
 			start := time.Now()
 			cancel(errors.New("preempted"))
-			if f := wantKind(t, <-done, "cancelled"); f.Visible != c.shown {
+			if f := ofKind(t, <-done, "cancelled"); f.Visible != c.shown {
 				t.Errorf("visible %v", f.Visible)
 			}
 			if e := r.await(providertest.Closed, 1); e.At.Sub(start) > time.Second {
@@ -180,17 +187,17 @@ func TestTimeouts(t *testing.T) {
 	r.src.Connect = 20 * time.Second
 	r.src.FirstByte = 50 * time.Millisecond
 	_, err := r.stream(t.Context(), "hang", providers.Hooks{})
-	_ = wantKind(t, err, "timeout")
+	wantKind(t, err, "timeout")
 	_, err = r.stream(t.Context(), "silent", providers.Hooks{})
-	_ = wantKind(t, err, "timeout")
+	wantKind(t, err, "timeout")
 	r.src.FirstByte, r.src.Idle = time.Minute, 50*time.Millisecond
 	res, err := r.stream(t.Context(), "stall", providers.Hooks{})
-	if f := wantKind(t, err, "stream_truncated"); !f.Visible || res.GetText() != "so far" {
+	if f := ofKind(t, err, "stream_truncated"); !f.Visible || res.GetText() != "so far" {
 		t.Errorf("%+v, %v", f, res)
 	}
 	r.src.Idle, r.src.Total = time.Minute, 50*time.Millisecond
 	_, err = r.stream(t.Context(), "stall", providers.Hooks{})
-	_ = wantKind(t, err, "timeout")
+	wantKind(t, err, "timeout")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r.src.Total = time.Minute
@@ -210,7 +217,7 @@ func TestCutStreams(t *testing.T) {
 				Tools: []providertest.Tool{{ID: "c0", Name: "a", Args: []byte(`{"long":"argument"}`)}},
 			})
 			res, err := r.stream(t.Context(), "hello", providers.Hooks{})
-			f := wantKind(t, err, "stream_truncated")
+			f := ofKind(t, err, "stream_truncated")
 			if f.Visible != visible || res.GetText() != "half" || res.GetFinish() != messages.Finish_FINISH_ERROR {
 				t.Errorf("%+v %v", f, res)
 			}
@@ -223,7 +230,7 @@ func TestCutStreams(t *testing.T) {
 	}
 	r := newRig(t, providertest.Step{Cut: "empty"})
 	_, err := r.stream(t.Context(), "hello", providers.Hooks{})
-	if f := wantKind(t, err, "server"); f.Visible {
+	if f := ofKind(t, err, "server"); f.Visible {
 		t.Error("an empty answer counts as shown")
 	}
 }
@@ -293,7 +300,7 @@ func TestKeysStayInside(t *testing.T) {
 	r := newRig(t, providertest.Step{Match: "echo", Status: 401, Body: `{"error":{"message":"bad key sk-very-secret given","code":"sk-very-secret"}}`},
 		providertest.Step{Text: []string{"x"}})
 	_, err := r.stream(t.Context(), "echo", providers.Hooks{})
-	f := wantKind(t, err, "auth")
+	f := ofKind(t, err, "auth")
 	if text := fmt.Sprintf("%v %+v %v", err, f.Proto(), r.src.APIKey()); strings.Contains(text, "very-secret") {
 		t.Errorf("the key is shown: %s", text)
 	}
@@ -326,7 +333,7 @@ func TestCaps(t *testing.T) {
 	wantKind(t, err, "server")
 	many := newRig(t, providertest.Step{Text: []string{strings.Repeat("y", 10_000)}, Repeat: 200})
 	_, err = small.Stream(t.Context(), many.src, providertest.Ask("hello"), providers.Hooks{})
-	if f := wantKind(t, err, "server"); !strings.Contains(f.Message, "1048576") {
+	if f := ofKind(t, err, "server"); !strings.Contains(f.Message, "1048576") {
 		t.Errorf("%v", f)
 	}
 }
@@ -351,7 +358,7 @@ func TestBadSourcesAndRequests(t *testing.T) {
 	src := r.src
 	src.Adapter = "nobody"
 	_, err := r.client.Stream(t.Context(), src, providertest.Ask("x"), providers.Hooks{})
-	if f := wantKind(t, err, "adapter"); !strings.Contains(f.Message, "offline, openai") {
+	if f := ofKind(t, err, "adapter"); !strings.Contains(f.Message, "offline, openai") {
 		t.Errorf("%v", f)
 	}
 	_, err = r.client.Stream(t.Context(), r.src, &messages.CompletionRequest{}, providers.Hooks{})

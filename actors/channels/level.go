@@ -32,6 +32,7 @@ func classify(in *messages.Input, ch *messages.RegisterChannel) *messages.Input 
 		level = 3
 	case messages.InputSource_INPUT_SOURCE_PARENT, messages.InputSource_INPUT_SOURCE_KERNEL:
 		level = 4
+	default: // a job and what the agent gave itself wait their turn
 	}
 	out.Level = proto.Int32(level)
 	return out

@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -33,7 +32,7 @@ func (f *follower) Step(_ time.Time, e kit.Event) []kit.Effect {
 // node runs config in a real runtime.
 func node(t *testing.T) (*kit.Runtime, *configs.Registry) {
 	t.Helper()
-	rt, err := kit.NewRuntime(kit.Config{Node: "test", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	rt, err := kit.NewRuntime(kit.Config{Node: "test", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,12 +66,13 @@ type Node struct {
 	ready  map[string]bool
 	change chan struct{}
 	closed sync.Once
+	fate   fate
 }
 
 // Boot starts a node and returns when it takes input. On an error everything that was opened is closed again.
 func Boot(ctx context.Context, opt Options) (*Node, error) {
 	w := &world{opt: opt, started: time.Now(), build: obs.ReadBuild()}
-	n := &Node{w: w, ready: map[string]bool{}, change: make(chan struct{}, 1)}
+	n := &Node{w: w, ready: map[string]bool{}, change: make(chan struct{}, 1), fate: fate{ch: make(chan error, 1)}}
 	if err := n.boot(ctx); err != nil {
 		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
 	}
@@ -219,6 +220,7 @@ func (n *Node) openRuntime() error {
 		return err
 	}
 	w.rt = rt
+	w.registerFigures()
 	for _, r := range table() {
 		rt.Register(r.Kind, func(params proto.Message) (kit.Props, error) { return r.props(w, "", params) })
 	}
@@ -238,6 +240,9 @@ func (n *Node) observe(f kit.Fact) {
 		}
 	case kit.FactRestarted:
 		n.tellDependents(f)
+	case kit.FactGivenUp:
+		n.givenUp(f)
+	default: // kit logs and publishes the others
 	}
 }
 

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // options of a node over a folder of its own; the path is short because a socket is in it.
 func options(t *testing.T) Options {
 	t.Helper()
+	//nolint:usetesting // the path of t.TempDir is too long for a socket in it
 	dir, err := os.MkdirTemp("", "ha-")
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ type StructureError struct {
 	Declared []kit.Facility
 }
 
+// Error says what is wrong, with all declared facilities.
 func (e *StructureError) Error() string {
 	var b strings.Builder
 	switch e.Fault {

@@ -59,24 +59,34 @@ func TestStructuralErrors(t *testing.T) {
 		says  []string
 	}{
 		{
-			"missing", []Row{row("a", need("legder"), need("a")), row("b", nil, need("ledger"))},
-			"missing", []string{`"legder"`, "a requires", `did you mean "ledger"?`, "declared: a, ledger"},
+			"missing",
+			[]Row{row("a", need("legder"), need("a")), row("b", nil, need("ledger"))},
+			"missing",
+			[]string{`"legder"`, "a requires", `did you mean "ledger"?`, "declared: a, ledger"},
 		},
 		{
-			"double", []Row{row("a", nil, need("x")), row("b", nil, need("x"))},
-			"double", []string{`"x"`, "a and by b", "declared: x"},
+			"double",
+			[]Row{row("a", nil, need("x")), row("b", nil, need("x"))},
+			"double",
+			[]string{`"x"`, "a and by b", "declared: x"},
 		},
 		{
-			"circular", []Row{row("a", need("b"), need("a")), row("b", need("c"), need("b")), row("c", need("a"), need("c"))},
-			"circular", []string{"a -> b -> c -> a", "declared: a, b, c"},
+			"circular",
+			[]Row{row("a", need("b"), need("a")), row("b", need("c"), need("b")), row("c", need("a"), need("c"))},
+			"circular",
+			[]string{"a -> b -> c -> a", "declared: a, b, c"},
 		},
 		{
-			"itself", []Row{row("a", need("a"), need("a"))},
-			"circular", []string{"a -> a"},
+			"itself",
+			[]Row{row("a", need("a"), need("a"))},
+			"circular",
+			[]string{"a -> a"},
 		},
 		{
-			"missing of a kind without a path", []Row{{Kind: "turn", Requires: need("nothing")}},
-			"missing", []string{`"nothing"`},
+			"missing of a kind without a path",
+			[]Row{{Kind: "turn", Requires: need("nothing")}},
+			"missing",
+			[]string{`"nothing"`},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

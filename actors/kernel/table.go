@@ -25,8 +25,8 @@ import (
 	"homeagent/messages"
 )
 
-// core is the restart row of actors that the node cannot do without: a failure that does not go away goes up to the
-// root, which starts the actor anew.
+// core is the restart row of actors that the node cannot do without: a failure that does not go away goes up, and when
+// nobody is left above to be restarted, it ends the node.
 var core = kit.Restart{
 	Intensity: 5, Period: time.Minute, Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second, Jitter: 0.2,
 	Escalate: true, StopTimeout: 5 * time.Second,
@@ -61,7 +61,7 @@ func table() []Row {
 			Kind: "events", Paths: []string{"events"}, Provides: []kit.Facility{kit.FacilityEvents}, Restart: core, System: true,
 			Limits: kit.Limits{Soft: 16384, Hard: 65536},
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
-				return events.Props(events.Params{Ring: int(w.settings().Int(configs.KeyAdminEventRing))}), nil
+				return events.Props(events.Params{Ring: w.settings().Int(configs.KeyAdminEventRing)}), nil
 			},
 		},
 	}

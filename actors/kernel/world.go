@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -147,9 +148,9 @@ const maxPersonal = 64 << 10
 func (w *world) turnSettings() turn.Settings {
 	s := w.settings()
 	return turn.Settings{
-		Persona: w.persona(s), Rounds: int(s.Int(configs.KeyAgentMaxToolTurns)),
+		Persona: w.persona(s), Rounds: s.Int(configs.KeyAgentMaxToolTurns),
 		PromptTokens: int(float64(s.Int(configs.KeyAgentContextLimit)) * s.Float(configs.KeyAgentContextRatio)),
-		History:      int(s.Int(configs.KeyAgentMaxContextSize)), Recalled: int(s.Int(configs.KeyMemoryRecallLimit)),
+		History:      s.Int(configs.KeyAgentMaxContextSize), Recalled: s.Int(configs.KeyMemoryRecallLimit),
 		Zone: s.Location(), Call: s.Duration(configs.KeyAgentToolTimeout),
 	}
 }
@@ -176,20 +177,23 @@ func (w *world) persona(s *configs.Snapshot) string {
 
 func (w *world) personal() string {
 	f, err := os.Open(w.layout.Personal())
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			w.logger.Warn("personal.md cannot be read", "error", err)
-		}
+	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	defer f.Close()
-	b := make([]byte, maxPersonal+1)
-	n, _ := f.Read(b) // an empty file ends at once
-	if n > maxPersonal {
-		w.logger.Warn("personal.md is cut", "limit_bytes", maxPersonal)
-		n = maxPersonal
+	var b []byte
+	if err == nil {
+		b, err = io.ReadAll(io.LimitReader(f, maxPersonal+1))
+		err = errors.Join(err, f.Close())
 	}
-	return string(bytes.TrimSpace(b[:n]))
+	if err != nil {
+		w.logger.Warn("personal.md cannot be read", "error", err)
+		return ""
+	}
+	if len(b) > maxPersonal {
+		w.logger.Warn("personal.md is cut", "limit_bytes", maxPersonal)
+		b = b[:maxPersonal]
+	}
+	return string(bytes.TrimSpace(b))
 }
 
 // denied tells the guard of tools which may not run.

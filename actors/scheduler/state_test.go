@@ -217,7 +217,6 @@ type world struct {
 	ends    map[string]int
 	live    map[string]uint64 // task -> generation of its turn
 	stopped map[string]bool
-	running []string
 	timers  []kit.After
 }
 

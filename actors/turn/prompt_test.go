@@ -110,8 +110,13 @@ func TestTrim(t *testing.T) {
 		pairs, fixed, budget int
 		cut                  bool
 	}{
-		{0, 0, 1, false}, {5, 0, 5000, false}, {5, 0, 900, true}, {20, 300, 2000, true}, {20, 1900, 2000, true},
-		{20, 5000, 2000, true}, {1, 0, 10, true},
+		{0, 0, 1, false},
+		{5, 0, 5000, false},
+		{5, 0, 900, true},
+		{20, 300, 2000, true},
+		{20, 1900, 2000, true},
+		{20, 5000, 2000, true},
+		{1, 0, 10, true},
 	} {
 		p := build(c.pairs)
 		got, cut := trim(p, c.fixed, c.budget)

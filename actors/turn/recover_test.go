@@ -321,6 +321,7 @@ func FuzzReplay(f *testing.F) {
 				e.Input = testInput(fmt.Sprintf("S%d", i), "more")
 			case messages.JournalKind_JOURNAL_KIND_STARTED:
 				e.Input = testInput("T1", "Hi")
+			default:
 			}
 			w.journal = append(w.journal, e)
 		}

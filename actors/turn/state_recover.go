@@ -56,6 +56,7 @@ func replay(entries []*messages.JournalEntry) past {
 		case messages.JournalKind_JOURNAL_KIND_RESUMED:
 			p.suspended = false
 			p.rejoin()
+		default: // no entry is written without a kind
 		}
 	}
 	return p

@@ -239,6 +239,7 @@ func TestStagesChange(t *testing.T) {
 			c.Results[0].Content = "redacted"
 		case messages.Stage_STAGE_BEFORE_OUTPUT:
 			c.FinalText += " Bye."
+		default:
 		}
 		return c
 	}

@@ -235,7 +235,7 @@ func (w *world) reply(s kit.Send) []kit.Event {
 	case *messages.CancelCompletion:
 		w.cancels = append(w.cancels, "completion "+m.GetCallId()+" "+m.GetReason())
 	case *messages.Suspended, *messages.Resumed, *messages.SteerTaken:
-		w.answers = append(w.answers, string(m.(proto.Message).ProtoReflect().Descriptor().Name()))
+		w.answers = append(w.answers, string(m.ProtoReflect().Descriptor().Name()))
 	default:
 		w.t.Fatalf("nobody knows %T", s.Msg)
 	}

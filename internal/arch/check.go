@@ -31,6 +31,7 @@ func (f Finding) String() string {
 func Check(t *Tree) []Finding {
 	var out []Finding
 	seen := make(map[string]bool) // roots and folders are reported once, not once per file
+	bubbles := bubbles(t)
 	for i := range t.Files {
 		f := &t.Files[i]
 		out = append(out, checkPlace(f, seen)...)
@@ -41,7 +42,7 @@ func Check(t *Tree) []Finding {
 		}
 		out = append(out, checkImports(f)...)
 		out = append(out, checkPure(f)...)
-		out = append(out, checkSleep(f)...)
+		out = append(out, checkSleep(f, bubbles[f.folder()])...)
 		out = append(out, checkFutures(f)...)
 	}
 	return append(out, checkContracts(t)...)
@@ -92,7 +93,7 @@ func checkPlace(f *File, seen map[string]bool) []Finding {
 	}
 	for name := range strings.SplitSeq(dir, "/") {
 		switch {
-		case slices.Contains(Unnamed, name):
+		case slices.Contains(Unnamed, name) && !slices.Contains(Named, dir):
 			out = append(out, Finding{"folder-name", dir, 0, strconv.Quote(name) + " does not say what is inside"})
 		case !folderName.MatchString(name):
 			out = append(out, Finding{"folder-name", dir, 0, strconv.Quote(name) + " is not one lower-case word"})
@@ -257,8 +258,9 @@ func checkPure(f *File) []Finding {
 }
 
 // checkSleep judges test files: time passes in a synctest bubble or by a signal. Inside synctest.Test a sleep costs
-// nothing and is how its clock is moved, so it is allowed there, lexically.
-func checkSleep(f *File) []Finding {
+// nothing and is how its clock is moved, so it is allowed there, lexically, and in what is handed to a function of the
+// package that opens a bubble for it.
+func checkSleep(f *File, bubbles map[string]bool) []Finding {
 	if !f.isTest() {
 		return nil
 	}
@@ -267,7 +269,10 @@ func checkSleep(f *File) []Finding {
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			if s, ok := n.Fun.(*ast.SelectorExpr); ok && qualified(s, names) == "testing/synctest.Test" {
+			if opensBubble(n, names) {
+				return false
+			}
+			if id, ok := n.Fun.(*ast.Ident); ok && bubbles[id.Name] {
 				return false
 			}
 		case *ast.SelectorExpr:
@@ -278,6 +283,48 @@ func checkSleep(f *File) []Finding {
 		return true
 	})
 	return out
+}
+
+func opensBubble(n *ast.CallExpr, names map[string]string) bool {
+	s, ok := n.Fun.(*ast.SelectorExpr)
+	return ok && qualified(s, names) == "testing/synctest.Test"
+}
+
+// bubbles finds, by folder, the functions of test files that take a function and open a bubble.
+func bubbles(t *Tree) map[string]map[string]bool {
+	out := make(map[string]map[string]bool)
+	for i := range t.Files {
+		f := &t.Files[i]
+		if f.Syntax == nil || !f.isTest() {
+			continue
+		}
+		names := importNames(f.Syntax)
+		for _, d := range f.Syntax.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || fn.Body == nil || !takesFunc(fn) {
+				continue
+			}
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				if c, ok := n.(*ast.CallExpr); ok && opensBubble(c, names) {
+					if out[f.folder()] == nil {
+						out[f.folder()] = make(map[string]bool)
+					}
+					out[f.folder()][fn.Name.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
+
+func takesFunc(fn *ast.FuncDecl) bool {
+	for _, p := range fn.Type.Params.List {
+		if _, ok := p.Type.(*ast.FuncType); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // checkFutures judges futures of the actor runtime: one without a positive timeout never leaves its registry, and the

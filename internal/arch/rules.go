@@ -148,6 +148,9 @@ var Unnamed = []string{
 	"pkg", "util", "utils", "common", "helper", "helpers", "misc", "shared", "lib", "libs", "scripts", "tools", "test", "tests", "base",
 }
 
+// Named are folders that bear such a name because it is the field's word for what is inside.
+var Named = []string{"actors/tools"}
+
 // Pure names what a state*.go file of an actor may not touch: its Step is a function of state, event and time.
 var Pure = struct {
 	// Imports are refused with everything below them, but for those in Harmless.

@@ -219,8 +219,9 @@ func (d *decoder) number() (lua.LValue, error) {
 	if d.s == nil {
 		return lua.LNil, nil
 	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || whole && math.Abs(f) >= 1<<53 {
+	f, rangeErr := strconv.ParseFloat(string(text), 64)
+	if rangeErr != nil || whole && math.Abs(f) >= 1<<53 {
+		//nolint:nilerr // a number out of range is kept as it is written
 		return d.s.newRaw(bytes.Clone(text)), nil
 	}
 	return lua.LNumber(f), nil

@@ -42,7 +42,7 @@ func (s *State) pay(L *lua.LState, what string, n int) {
 // remembers the cause, so that Call can classify it.
 func (s *State) raise(L *lua.LState, err error) {
 	text := err.Error()
-	if err == s.budget.err && err != nil {
+	if s.budget.err != nil && errors.Is(err, s.budget.err) {
 		text = s.budget.why(s.limits)
 	}
 	s.cause, s.causeText = err, text
@@ -153,7 +153,7 @@ func (s *State) settle(L *lua.LState, m *matcher) {
 	if errors.Is(m.err, ErrLimit) {
 		s.raise(L, fmt.Errorf("%w: pattern %.60q is too complex", ErrLimit, m.pat))
 	}
-	if m.err == s.budget.err {
+	if s.budget.err != nil && errors.Is(m.err, s.budget.err) {
 		s.raise(L, m.err)
 	}
 	L.RaiseError("%s: %.60q", m.err.Error(), m.pat)

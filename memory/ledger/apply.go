@@ -312,6 +312,7 @@ func (b *batch) write(w *messages.RawWrite) error {
 	case store.Meta, store.Inbox, store.Idempotency, store.Task, store.Journal, store.Output,
 		store.Block, store.Payload, store.Event, store.Agent, store.Config, store.Secret:
 		return fmt.Errorf("%w: %s", ErrOwned, space)
+	default:
 	}
 	return b.txn.Apply([]store.Write{{Space: space, Key: w.GetKey(), Value: w.Value, Delete: w.Value == nil}})
 }

@@ -123,11 +123,11 @@ func checkTable(path string, id uint64, c options.CompressionType, full bool) (s
 	}()
 	t, err := table.OpenInMemoryTable(data, id, &table.Options{Compression: c, BlockSize: 4 << 10})
 	if err != nil {
-		return 0, fmt.Errorf("%w: %v", errTable, err)
+		return 0, fmt.Errorf("%w: %w", errTable, err)
 	}
 	if full {
 		if err := t.VerifyChecksum(); err != nil {
-			return 0, fmt.Errorf("%w: %v", errTable, err)
+			return 0, fmt.Errorf("%w: %w", errTable, err)
 		}
 	}
 	it := t.NewIterator(0)

@@ -22,7 +22,7 @@ func all(t testing.TB, k framing.Kind, r io.Reader, limit int) ([]string, error)
 	var out []string
 	for {
 		e, err := f.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {
