@@ -104,9 +104,13 @@ func (r runCmd) serve(stdout, stderr io.Writer) error {
 	if _, err := fmt.Fprintf(stdout, "ready http://%s node %s data %s\n", node.HTTP(), node.Name(), node.Data()); err != nil {
 		return errors.Join(err, node.Close(context.Background()))
 	}
-	<-ctx.Done()
+	var lost error
+	select {
+	case <-ctx.Done():
+	case lost = <-node.Lost():
+	}
 	stop()
 	closing, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	return node.Close(closing)
+	return errors.Join(lost, node.Close(closing))
 }
