@@ -166,3 +166,15 @@ func TestToolsComeBack(t *testing.T) {
 	}
 	t.Errorf("tools after the restart: %v", list())
 }
+
+// Who stands below another in its path is shown below it.
+func TestTreeNests(t *testing.T) {
+	n := boot(t, options(t))
+	defer closeNode(t, n)
+	memory := find(n.Tree(), "memory")
+	for _, p := range []string{"memory/context", "memory/graph"} {
+		if find(memory, p) == nil {
+			t.Errorf("%s is not shown below memory", p)
+		}
+	}
+}
