@@ -7,6 +7,7 @@ local words = {
     notice = "No model is configured, so I cannot think about this myself; I can answer from memory and run tools that you name.",
     found = "This is what I remember about it:",
     nothing = "I remember nothing about it.",
+    kept = "I keep what you said; you can ask me about it at any time.",
     add = "To talk with a model, add one: waiter providers add. To run a tool: /tool NAME {\"key\": \"value\"}; /tools lists them.",
     said = { user = "you", agent = "I" },
     item = function(date, who, text) return "- " .. (date and date .. ", " or "") .. who .. ": " .. text end,
@@ -22,6 +23,7 @@ local words = {
     notice = "目前没有配置模型，所以我无法自己思考这个问题；我可以根据记忆回答，也可以运行你点名的工具。",
     found = "关于这件事，我记得：",
     nothing = "关于这件事，我没有任何记忆。",
+    kept = "你说的话我记下了，随时可以问我。",
     add = "想和模型对话，请先添加一个：waiter providers add。运行工具：/tool 名称 {\"键\": \"值\"}；/tools 列出全部工具。",
     said = { user = "你", agent = "我" },
     item = function(date, who, text) return "- " .. (date and date .. "，" or "") .. who .. "：" .. text end,
@@ -135,6 +137,21 @@ local function report(req, w)
   return lines(out)
 end
 
+local asking = {
+  what = true, who = true, whom = true, whose = true, when = true, where = true, which = true, why = true, how = true,
+  ["do"] = true, does = true, did = true, is = true, are = true, am = true, was = true, were = true, can = true,
+  could = true, will = true, would = true, should = true, have = true, has = true, had = true, may = true, tell = true,
+}
+
+-- asks tells a question from something that the person wants kept.
+local function asks(text)
+  if text:find("?", 1, true) or text:find("？", 1, true) then return true end
+  for _, word in ipairs({ "什么", "谁", "哪", "吗", "几", "多少", "怎么", "怎样", "为何", "为什么", "告诉我", "呢" }) do
+    if text:find(word, 1, true) then return true end
+  end
+  return asking[(text:lower():match("^[%a']+") or "")] or false
+end
+
 local function remember(req, w, question, attached)
   local out = { w.notice }
   if attached then out[#out + 1] = w.attached end
@@ -148,6 +165,8 @@ local function remember(req, w, question, attached)
   if #items > 0 then
     out[#out + 1] = w.found
     for _, i in ipairs(items) do out[#out + 1] = i end
+  elseif not asks(question) then
+    out[#out + 1] = w.kept
   elseif req.memory_none or #req.recalled > 0 then
     out[#out + 1] = w.nothing
   end

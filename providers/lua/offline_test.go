@@ -63,6 +63,15 @@ func TestOfflineAnswersFromMemory(t *testing.T) {
 	if !strings.Contains(res.GetText(), "I remember nothing") {
 		t.Errorf("%q", res.GetText())
 	}
+	for said, kept := range map[string]string{"The boiler was serviced today.": "I keep what you said", "锅炉今天修好了。": "记下了"} {
+		res, _ = offline(t, func(r *messages.CompletionRequest) {
+			ask(said)(r)
+			r.MemoryNone = true
+		})
+		if !strings.Contains(res.GetText(), kept) || strings.Contains(res.GetText(), "remember nothing") {
+			t.Errorf("%q is answered %q", said, res.GetText())
+		}
+	}
 	res, _ = offline(t, func(r *messages.CompletionRequest) {
 		ask("我跟你说过锅炉的事吗？")(r)
 		r.Recalled = []*messages.RecalledItem{{Text: "锅炉的代码是 E4。", AtUs: 951_782_400_000_000, Speaker: "agent"}}
