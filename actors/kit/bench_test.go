@@ -281,7 +281,9 @@ func BenchmarkIdleActor(b *testing.B) {
 
 // waitIdle waits until the sweeper has let go of all actors.
 func waitIdle(tb testing.TB, rt *Runtime) {
-	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(100 * time.Millisecond) {
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for begin := time.Now(); time.Since(begin) < time.Minute; <-look.C {
 		if !slices.ContainsFunc(rt.table.all(), func(c *cell) bool { return c.track.Load() != nil }) {
 			return
 		}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"homeagent/messages"
 )
 
-// Tree shows all actors, nested as they supervise each other; the root's path is empty. A path segment without an actor
+// Tree shows all actors, nested by their paths, which is as they supervise each other except for those that the kernel
+// puts below another (see above); the root's path is empty. A path segment without an actor
 // of its own, such as "turn" in "agents/main/turn/01J…", makes no node: the actor stands directly below its parent.
 func (rt *Runtime) Tree() *messages.ActorInfo {
 	now := rt.now()
@@ -35,12 +37,31 @@ func (rt *Runtime) Tree() *messages.ActorInfo {
 		for infos[parent] == nil {
 			parent = parent.parent
 		}
+		if parent == rt.root {
+			parent = rt.above(c, infos)
+		}
 		infos[parent].Children = append(infos[parent].Children, info)
 	}
 	for _, info := range infos {
 		slices.SortFunc(info.Children, func(a, b *messages.ActorInfo) int { return cmp.Compare(a.Path, b.Path) })
 	}
 	return root
+}
+
+// above is where a top-level actor is shown: below the actor whose path begins its own, such as "memory" for
+// "memory/graph", although the root supervises both.
+func (rt *Runtime) above(c *cell, infos map[*cell]*messages.ActorInfo) *cell {
+	path := c.path()
+	for {
+		cut := strings.LastIndexByte(path, '/')
+		if cut < 0 {
+			return rt.root
+		}
+		path = path[:cut]
+		if p := rt.get(path); p != nil && infos[p] != nil {
+			return p
+		}
+	}
 }
 
 // Actor shows one actor without its children.
