@@ -178,6 +178,7 @@ func testFailed(t *messages.SourceTested) *refusal {
 	no.with("kind", f.Kind)
 	if f.Message != "" {
 		no.with("reason", f.Message)
+		no.body.Message = "The source was not kept, since its test failed: " + f.Message + "."
 	}
 	if f.Hint != "" {
 		no.body.Hint = f.Hint
