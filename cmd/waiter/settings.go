@@ -152,6 +152,11 @@ func drawSources(c *console, got *client.Sources) {
 		t.add(s.Name, cell{state, stateColor(s.State)}, s.Adapter, s.Model, s.Priority, key, s.Active, s.Calls, s.Failed, last)
 	}
 	t.write(c)
+	for _, s := range got.Sources {
+		if s.State == "broken" && s.LastFailure != nil { // what to repair does not fit into the table
+			c.printf("%s %s\n", c.paint(bad, s.Name+" is broken:"), clean(s.LastFailure.Message))
+		}
+	}
 	for _, f := range got.Found {
 		c.printf("%s waiter providers add %s --adapter %s --url %s --model %s\n",
 			c.paint(good, "found on this machine:"), f.Name, f.Adapter, f.BaseURL, f.Model)

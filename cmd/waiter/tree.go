@@ -51,13 +51,12 @@ func (t *treeCmd) once(c *console, node *client.Client) error {
 	}
 	if t.Path != "" {
 		if a = below(a, strings.Trim(t.Path, "/")); a == nil {
-			return fmt.Errorf("there is no actor %s: %w", t.Path, errUnwellPath)
+			_, _ = fmt.Fprintf(c.errout, "waiter: there is no actor %s; waiter tree shows all\n", t.Path)
+			return errUnwell
 		}
 	}
 	return c.show(a, func() { drawTree(c, a) })
 }
-
-var errUnwellPath = fmt.Errorf("waiter tree shows all: %w", errUnwell)
 
 func below(a *client.Actor, path string) *client.Actor {
 	if a.Path == path {
