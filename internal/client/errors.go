@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"homeagent/configs/paths"
 	"homeagent/messages/api"
@@ -35,10 +36,13 @@ func (e *Error) Error() string {
 	if text == "" {
 		text = e.Code
 	}
-	if e.Hint != "" {
-		text += " " + e.Hint
+	if e.Hint == "" {
+		return text
 	}
-	return text
+	if !strings.HasSuffix(text, ".") {
+		text += ";"
+	}
+	return text + " " + e.Hint
 }
 
 // Code is the node's code of an error, or empty when it did not come from a node.
