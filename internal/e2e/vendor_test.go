@@ -29,7 +29,7 @@ func TestAddSource(t *testing.T) {
 	if bad.code != 1 {
 		t.Errorf("a source that does not work: exit %d", bad.code)
 	}
-	contains(t, bad.stderr, "it was not kept", "Check the key")
+	contains(t, bad.stderr, "was not kept", "Incorrect API key", "Check the key")
 	list := n.waiter("providers", "list").must(t).stdout
 	contains(t, list, "scripted", "ready", "yes")
 	if strings.Contains(list, "wrong") {
