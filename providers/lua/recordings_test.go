@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"homeagent/providers/lua"
@@ -19,14 +20,15 @@ func engine(t testing.TB, dir string) *lua.Engine {
 }
 
 // TestRecordings runs the adapters against recorded streams of real servers in
-// the folder named by PROVIDER_RECORDINGS; the fixtures of TestFixtures, which
-// are always there, are made from the same facts.
+// the folder providers of the data sets, which are no part of the repository;
+// the fixtures of TestFixtures, which are always there, are made from the same
+// facts.
 func TestRecordings(t *testing.T) {
-	dir := os.Getenv("PROVIDER_RECORDINGS")
-	if dir == "" {
-		t.Skip("PROVIDER_RECORDINGS names no folder")
+	sets := os.Getenv("HOMEAGENT_DATASETS")
+	if sets == "" {
+		t.Skip("HOMEAGENT_DATASETS names no folder of data sets")
 	}
-	recs, err := providertest.LoadRecordings(dir, "openai-chat/", "azure-openai/", "compat-", "openrouter/", "mistral/")
+	recs, err := providertest.LoadRecordings(filepath.Join(sets, "providers"), "openai-chat/", "azure-openai/", "compat-", "openrouter/", "mistral/")
 	if err != nil {
 		t.Fatal(err)
 	}
