@@ -55,7 +55,9 @@ func TestLayersAreAwaited(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	broken := stand("v", false)
-	broken.Make = func(*world, string, proto.Message) (kit.Props, error) { return kit.Props{}, errors.New("cannot be made") }
+	broken.Make = func(*world, string, proto.Message) (kit.Props, error) {
+		return kit.Props{}, errors.New("cannot be made")
+	}
 	if err = n.startLayer(context.Background(), 10, []Row{broken}); err == nil || !strings.Contains(err.Error(), "cannot be made") {
 		t.Errorf("broken: %v", err)
 	}

@@ -3,7 +3,6 @@ package kit
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -22,7 +21,7 @@ import (
 // benchRuntime is a runtime without a log.
 func benchRuntime(tb testing.TB) *Runtime {
 	tb.Helper()
-	rt, err := NewRuntime(Config{Node: "bench", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	rt, err := NewRuntime(Config{Node: "bench", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -96,7 +95,7 @@ func floodKit(tb testing.TB, n int, ref bool) cost {
 
 // floodStock is the same with an actor of the runtime as it comes, by its resolved PID.
 func floodStock(tb testing.TB, n int) cost {
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	sys := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))
 	c := &counter{goal: int64(n), done: make(chan struct{})}
 	pid := sys.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
@@ -246,14 +245,18 @@ func interrupts(tb testing.TB, samples int) []time.Duration {
 	fill := func() {
 		for left.Load() < backlog {
 			left.Add(1)
-			rt.Tell(a, &messages.Ok{})
+			if err := rt.Tell(a, &messages.Ok{}); err != nil {
+				tb.Fatal(err)
+			}
 		}
 	}
 	var lat []time.Duration
 	for range samples {
 		fill()
 		sent.Store(int64(time.Since(base)))
-		rt.Tell(a, &messages.Cancel{})
+		if err := rt.Tell(a, &messages.Cancel{}); err != nil {
+			tb.Fatal(err)
+		}
 		lat = append(lat, <-got)
 	}
 	if left.Load() < backlog/2 {

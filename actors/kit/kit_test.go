@@ -114,6 +114,14 @@ func (w *world) ask(path string, m proto.Message) proto.Message {
 	return a
 }
 
+// tell sends and fails the test when the message is not taken.
+func (w *world) tell(to *messages.Address, m proto.Message) {
+	w.t.Helper()
+	if err := w.Tell(to, m); err != nil {
+		w.t.Errorf("tell %s: %v", to.GetPath(), err)
+	}
+}
+
 // diary notes what machines saw, from any goroutine.
 type diary struct {
 	mu    sync.Mutex

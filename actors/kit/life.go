@@ -183,7 +183,7 @@ func (c *cell) kidEnded(m *kidEnded) {
 
 // children are those that the runtime knows of, also such as have just ended.
 func (c *cell) children() []*cell {
-	pids := c.ctx().Children()
+	pids := c.ctx().Children() //nolint:forbidigo // on the actor's own goroutine, and not kept
 	list := make([]*cell, 0, len(pids))
 	for _, pid := range pids {
 		if kid := c.rt.byPID(pid); kid != nil {

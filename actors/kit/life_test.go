@@ -38,7 +38,7 @@ func TestRestartsBackOff(t *testing.T) {
 		p.Restart = Restart{Intensity: 4, Period: time.Minute, Backoff: 100 * time.Millisecond, MaxBackoff: 500 * time.Millisecond}
 		a := w.top("a", p)
 		for range 5 {
-			w.Tell(a, user("boom"))
+			w.tell(a, user("boom"))
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
 			begin = begin.Add(2 * time.Second)
@@ -65,7 +65,7 @@ func TestOldFailuresDoNotCount(t *testing.T) {
 		p.Restart = Restart{Intensity: 1, Period: 10 * time.Second}
 		a := w.top("a", p)
 		for range 5 {
-			w.Tell(a, user("boom"))
+			w.tell(a, user("boom"))
 			time.Sleep(11 * time.Second)
 		}
 		if c := w.Counters(); c.Restarts != 5 || c.GivenUp != 0 {
@@ -111,12 +111,12 @@ func TestMailboxOutlivesRestart(t *testing.T) {
 			})
 		}
 		a := w.top("a", p)
-		w.Tell(a, user("block"))
-		w.Tell(a, user("next"))
+		w.tell(a, user("block"))
+		w.tell(a, user("next"))
 		synctest.Wait()
 		close(gate)
 		synctest.Wait() // in back-off now
-		w.Tell(a, urgent("control"))
+		w.tell(a, urgent("control"))
 		synctest.Wait()
 		if info, _ := w.Actor("a"); info.State != "restarting" || info.MailboxControl != 1 || info.LastFailure != "boom" {
 			t.Errorf("%v", info)
@@ -167,7 +167,7 @@ func TestParentHears(t *testing.T) {
 		w.kid(Restart{Intensity: 1}, func(_ time.Time, e Event) []Effect { boom(e); return nil })
 		p := w.top("p", props(parent(&d, true)))
 		for range 2 {
-			w.Tell(p, user("kill"))
+			w.tell(p, user("kill"))
 			time.Sleep(time.Second)
 		}
 		d.want(t, "p:started p:kill p:restarted(k/1,boom) p:kill p:ended(k/1,boom)")
@@ -188,7 +188,7 @@ func TestEscalation(t *testing.T) {
 		p := w.top("p", top)
 		synctest.Wait()
 		for range 2 {
-			w.Tell(p, user("kill"))
+			w.tell(p, user("kill"))
 			time.Sleep(time.Second)
 		}
 		d.want(t, "p:started k:started p:kill k:boom k:started p:restarted(k/1,boom) p:kill k:boom "+
@@ -209,7 +209,7 @@ func TestEscalationStopsAtTheTop(t *testing.T) {
 		p.Restart = Restart{Escalate: true}
 		a := w.top("a", p)
 		b := w.top("b", props(echo))
-		w.Tell(a, user("boom"))
+		w.tell(a, user("boom"))
 		synctest.Wait()
 		if _, alive := w.Actor("a"); alive {
 			t.Error("a still runs")
@@ -243,76 +243,6 @@ func TestPanicInNewAndInStarted(t *testing.T) {
 	})
 }
 
-// TestStopEndsChildrenFirst shows that a parent still hears what its child tells last, before Ended.
-func TestStopEndsChildrenFirst(t *testing.T) {
-	for _, drain := range []bool{false, true} {
-		run(t, func(w *world) {
-			var d diary
-			w.kid(Restart{}, func(_ time.Time, e Event) []Effect {
-				if word(e.Msg) == "stopping" {
-					d.add("k:stopping")
-					return []Effect{Send{To: Path("p"), Msg: user("last")}}
-				}
-				return nil
-			})
-			p := props(parent(&d, true))
-			p.Close = func() { d.add("closed") }
-			w.top("p", p)
-			synctest.Wait()
-			w.get("p").order(drain)
-			synctest.Wait()
-			d.want(t, "p:started k:stopping p:last p:ended(k/1,) p:stopping closed")
-			w.top("p", p) // the name is free
-			synctest.Wait()
-		})
-	}
-}
-
-func TestDrainHandlesWhatWaits(t *testing.T) {
-	run(t, func(w *world) {
-		var d diary
-		gate := make(chan struct{})
-		a := w.top("a", props(func(_ time.Time, e Event) []Effect {
-			d.add(word(e.Msg))
-			if word(e.Msg) == "block" {
-				<-gate
-			}
-			return nil
-		}))
-		for _, s := range []string{"block", "1", "2"} {
-			w.Tell(a, user(s))
-		}
-		synctest.Wait()
-		w.get("a").order(true)
-		w.Tell(a, user("3"))
-		close(gate)
-		synctest.Wait()
-		d.want(t, "started block 1 2 stopping")
-		if n := w.Counters().DeadLetters; n != 1 {
-			t.Errorf("%d dead letters", n)
-		}
-	})
-}
-
-// TestSelfStopInOneStep shows the common end of a child: it tells its result and stops itself.
-func TestSelfStopInOneStep(t *testing.T) {
-	run(t, func(w *world) {
-		var d diary
-		w.kid(Restart{}, func(_ time.Time, e Event) []Effect {
-			if word(e.Msg) == "started" {
-				return []Effect{Send{To: Path("p"), Msg: user("done")}, Stop{Who: e.Msg.(Started).Self}}
-			}
-			return nil
-		})
-		w.top("p", props(parent(&d, true)))
-		synctest.Wait()
-		d.want(t, "p:started p:done p:ended(k/1,)")
-		// A name is free again once Ended has come.
-		w.Tell(Path("p"), user("x"))
-		synctest.Wait()
-	})
-}
-
 func TestSpawnRefusals(t *testing.T) {
 	run(t, func(w *world) {
 		var d diary
@@ -326,9 +256,12 @@ func TestSpawnRefusals(t *testing.T) {
 				return nil
 			}
 			return []Effect{
-				Spawn{Kind: "kid", Name: "a", Params: user("param")}, Spawn{Kind: "kid", Name: "a", Params: user("param")},
-				Spawn{Kind: "none", Name: "b"}, Spawn{Kind: "bad", Name: "c"},
-				Spawn{Kind: "kid", Name: "d//e", Params: user("param")}, Spawn{Kind: "kid", Name: "$f", Params: user("param")},
+				Spawn{Kind: "kid", Name: "a", Params: user("param")},
+				Spawn{Kind: "kid", Name: "a", Params: user("param")},
+				Spawn{Kind: "none", Name: "b"},
+				Spawn{Kind: "bad", Name: "c"},
+				Spawn{Kind: "kid", Name: "d//e", Params: user("param")},
+				Spawn{Kind: "kid", Name: "$f", Params: user("param")},
 			}
 		}))
 		synctest.Wait()
@@ -363,8 +296,8 @@ func TestPeople(t *testing.T) {
 		}
 		must(w.Pause(ctx, "a"))
 		must(w.Pause(ctx, "a"))
-		w.Tell(a, user("held"))
-		w.Tell(a, urgent("through"))
+		w.tell(a, user("held"))
+		w.tell(a, urgent("through"))
 		synctest.Wait()
 		must(w.Restart(ctx, "a"))
 		if info, _ := w.Actor("a"); info.State != "paused" {
@@ -397,7 +330,7 @@ func TestWatch(t *testing.T) {
 		var d diary
 		die := props(func(_ time.Time, e Event) []Effect { boom(e); return nil })
 		a, b, c := w.top("a", die), w.top("b", die), w.top("c", die)
-		w.Tell(b, user("boom"))
+		w.tell(b, user("boom"))
 		synctest.Wait()
 		me := w.top("w", props(func(_ time.Time, e Event) []Effect {
 			switch m := e.Msg.(type) {
@@ -411,9 +344,9 @@ func TestWatch(t *testing.T) {
 			return nil
 		}))
 		synctest.Wait()
-		w.Tell(me, user("unwatch"))
+		w.tell(me, user("unwatch"))
 		synctest.Wait()
-		w.Tell(a, user("boom"))
+		w.tell(a, user("boom"))
 		w.get("c").order(false)
 		synctest.Wait()
 		d.want(t, "b:boom never: a:boom")
@@ -435,109 +368,11 @@ func TestWatchEndsWithTheIncarnation(t *testing.T) {
 		})
 		p.Restart = Restart{Intensity: 3}
 		me := w.top("w", p)
-		w.Tell(me, user("boom"))
+		w.tell(me, user("boom"))
 		time.Sleep(time.Second)
 		w.get("a").order(false)
 		synctest.Wait()
 		d.want(t, "started boom started")
-	})
-}
-
-// TestShutdownLevels shows that the bottom ends first, and that one that is stuck is named and does not stop the rest.
-func TestShutdownLevels(t *testing.T) {
-	run(t, func(w *world) {
-		var d diary
-		note := func(name string) act {
-			return func(_ time.Time, e Event) []Effect {
-				if word(e.Msg) == "stopping" {
-					d.add(name)
-				}
-				return nil
-			}
-		}
-		w.kid(Restart{}, note("kid"))
-		w.top("p", props(func(now time.Time, e Event) []Effect {
-			if word(e.Msg) == "started" {
-				return []Effect{Spawn{Kind: "kid", Name: "k", Params: user("param")}}
-			}
-			return note("parent")(now, e)
-		}))
-		gate := make(chan struct{})
-		stuck := props(func(_ time.Time, e Event) []Effect {
-			if word(e.Msg) == "block" {
-				<-gate
-			}
-			return nil
-		})
-		stuck.Restart.StopTimeout = 4 * time.Second
-		s := w.top("stuck", stuck)
-		w.Tell(s, user("block"))
-		synctest.Wait()
-		begin := time.Now()
-		err := w.Shutdown(context.Background())
-		if err == nil || !strings.Contains(err.Error(), "stuck") || Code(err) != CodeStopTimeout {
-			t.Errorf("%v", err)
-		}
-		if took := time.Since(begin); took != 5*time.Second {
-			t.Errorf("took %s", took)
-		}
-		d.want(t, "kid parent")
-		if _, err := w.SpawnTop("late", props(echo)); Code(err) != CodeStopping {
-			t.Errorf("%v", err)
-		}
-		close(gate)
-		synctest.Wait()
-		if err := w.Shutdown(context.Background()); err != nil {
-			t.Errorf("second: %v", err)
-		}
-	})
-}
-
-func TestEndOfSubtree(t *testing.T) {
-	run(t, func(w *world) {
-		var d diary
-		w.kid(Restart{}, func(_ time.Time, e Event) []Effect { d.add("k:" + word(e.Msg)); return nil })
-		sys := props(parent(&d, true))
-		sys.System = true
-		w.top("p", sys)
-		w.top("other", props(echo))
-		synctest.Wait()
-		if err := w.End(context.Background(), "p"); err != nil {
-			t.Error(err)
-		}
-		d.want(t, "p:started k:started k:stopping p:ended(k/1,) p:stopping")
-		w.ask("other", user("x"))
-		if err := w.End(context.Background(), "p"); err != nil {
-			t.Errorf("second: %v", err)
-		}
-	})
-}
-
-// TestFailureWhileStopping shows that no restart gets in the way of an end.
-func TestFailureWhileStopping(t *testing.T) {
-	run(t, func(w *world) {
-		p := props(func(_ time.Time, e Event) []Effect {
-			if word(e.Msg) == "stopping" {
-				panic("in stopping")
-			}
-			boom(e)
-			return nil
-		})
-		p.Restart = Restart{Intensity: 10, Backoff: time.Minute, MaxBackoff: time.Minute}
-		a := w.top("a", p)
-		w.Tell(a, user("boom"))
-		w.top("b", p)
-		synctest.Wait()
-		begin := time.Now()
-		for _, path := range []string{"a", "b"} {
-			if err := w.End(context.Background(), path); err != nil {
-				t.Error(err)
-			}
-		}
-		if took := time.Since(begin); took != 0 {
-			t.Errorf("took %s", took)
-		}
-		time.Sleep(2 * time.Minute) // the pending restart finds nobody
 	})
 }
 

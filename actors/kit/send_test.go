@@ -168,10 +168,10 @@ func TestControlGoesFirst(t *testing.T) {
 			return nil
 		}))
 		for _, s := range []string{"block", "b", "c"} {
-			w.Tell(a, user(s))
+			w.tell(a, user(s))
 		}
 		synctest.Wait()
-		w.Tell(a, urgent("URGENT"))
+		w.tell(a, urgent("URGENT"))
 		close(gate)
 		synctest.Wait()
 		d.want(t, "started block URGENT b c")
@@ -204,26 +204,26 @@ func TestAdmission(t *testing.T) {
 			d.add(word(e.Msg))
 			return nil
 		}))
-		w.Tell(a, user("block"))
+		w.tell(a, user("block"))
 		synctest.Wait()
-		w.Tell(a, user("1"))
-		w.Tell(a, user("2"))
+		w.tell(a, user("1"))
+		w.tell(a, user("2"))
 		if _, err := w.Ask(context.Background(), a, user("r")); Code(err) != CodeBusy {
 			t.Errorf("ask over soft: %v", err)
 		}
-		w.Tell(asker, user("ask"))
+		w.tell(asker, user("ask"))
 		synctest.Wait()
 		if err := w.Tell(a, user("3")); err != nil {
 			t.Errorf("tell over soft: %v", err)
 		}
-		w.Tell(a, user("4"))
+		w.tell(a, user("4"))
 		if err := w.Tell(a, user("5")); Code(err) != CodeBusy {
 			t.Errorf("tell over hard: %v", err)
 		}
 		if err := w.Tell(a, urgent("u")); err != nil {
 			t.Errorf("control over hard: %v", err)
 		}
-		w.Tell(asker, user("tell"))
+		w.tell(asker, user("tell"))
 		synctest.Wait()
 		d.want(t, "started a:c busy fault(busy)")
 		info, _ := w.Actor("a")
@@ -250,7 +250,7 @@ func TestRequestToTheDead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			w.Tell(a, user("block"))
+			w.tell(a, user("block"))
 			failed := make(chan error)
 			go func() {
 				_, err := w.Ask(context.Background(), a, user("late"))

@@ -197,7 +197,7 @@ func (sh *shell) perform(f Effect) {
 	case CancelWork:
 		sh.CancelWork(f.Key)
 	case Log:
-		sh.Log().Log(context.Background(), slog.Level(f.Level), f.Text, f.Attrs...)
+		sh.Log().Log(context.Background(), slog.Level(f.Level), f.Text, f.Attrs...) //nolint:sloglint // the machine's own text
 	default:
 		if sh.c.performer == nil {
 			panic("kit: " + reflect.TypeOf(f).String() + " has no performer in kind " + sh.c.row.kind)

@@ -83,7 +83,9 @@ func TestInspect(t *testing.T) {
 				return nil
 			}
 			return []Effect{
-				After{Key: "t", D: time.Minute}, Watch{other}, Spawn{Kind: "kid", Name: "k"},
+				After{Key: "t", D: time.Minute},
+				Watch{other},
+				Spawn{Kind: "kid", Name: "k"},
 				launch{run: func(sh Shell) {
 					sh.Go("w", 0, func(ctx context.Context, _ func(any)) any { <-ctx.Done(); return nil })
 				}},
@@ -125,12 +127,12 @@ func TestFigures(t *testing.T) {
 		})
 		p.Limits.Slow = 2 * time.Second
 		a := w.top("a", p)
-		w.Tell(a, user("block"))
+		w.tell(a, user("block"))
 		time.Sleep(time.Second)
-		w.Tell(a, user("1"))
+		w.tell(a, user("1"))
 		time.Sleep(500 * time.Millisecond)
-		w.Tell(a, user("2"))
-		w.Tell(a, urgent("u"))
+		w.tell(a, user("2"))
+		w.tell(a, urgent("u"))
 		time.Sleep(250 * time.Millisecond)
 		info, _ := w.Actor("a")
 		if info.MailboxUser != 2 || info.MailboxControl != 1 || info.Current != "Principal" {
@@ -149,7 +151,7 @@ func TestFigures(t *testing.T) {
 		}
 		close(gate)
 		for range 100 {
-			w.Tell(a, user("x"))
+			w.tell(a, user("x"))
 			time.Sleep(100 * time.Millisecond)
 		}
 		info, _ = w.Actor("a")
@@ -169,7 +171,7 @@ func TestFigures(t *testing.T) {
 		if w.get("a").track.Load() != nil {
 			t.Error("an idle actor is tracked")
 		}
-		w.Tell(a, user("x"))
+		w.tell(a, user("x"))
 		time.Sleep(time.Second)
 		if n := w.Counters().Sweeps; n == quiet {
 			t.Error("the sweeper does not wake")
@@ -185,7 +187,7 @@ func TestMeanIsSampled(t *testing.T) {
 			return nil
 		}))
 		for range 40 {
-			w.Tell(a, user("x"))
+			w.tell(a, user("x"))
 		}
 		time.Sleep(time.Second)
 		if info, _ := w.Actor("a"); info.MeanUs != 3000 {
@@ -247,10 +249,10 @@ func TestStepsShareTheClock(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		for _, s := range []string{"1", "2", "effect", "3", "4"} {
-			w.Tell(a, user(s))
+			w.tell(a, user(s))
 		}
 		time.Sleep(time.Second)
-		w.Tell(a, user("5"))
+		w.tell(a, user("5"))
 		synctest.Wait()
 		var got []time.Duration
 		for _, at := range times {

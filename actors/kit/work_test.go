@@ -35,7 +35,9 @@ func TestTimers(t *testing.T) {
 				return []Effect{
 					After{Key: "a", D: time.Second, Msg: "old"},
 					After{Key: "a", D: 2 * time.Second, Msg: "new"},
-					After{Key: "b", D: time.Second, Msg: "never"}, CancelAfter{Key: "b"}, CancelAfter{Key: "none"},
+					After{Key: "b", D: time.Second, Msg: "never"},
+					CancelAfter{Key: "b"},
+					CancelAfter{Key: "none"},
 					After{Key: "c", D: -1, Msg: "now"},
 					After{Key: "d", D: time.Hour, Msg: "not after the restart"},
 				}
@@ -45,7 +47,7 @@ func TestTimers(t *testing.T) {
 		p.Restart = Restart{Intensity: 1}
 		a := w.top("a", p)
 		time.Sleep(3 * time.Second)
-		w.Tell(a, user("boom"))
+		w.tell(a, user("boom"))
 		time.Sleep(2 * time.Hour)
 		d.want(t, "now@0s new@2s")
 	})
@@ -67,7 +69,7 @@ func TestCancelledTimerThatHasFired(t *testing.T) {
 			}
 			return nil
 		}))
-		w.Tell(a, user("block"))
+		w.tell(a, user("block"))
 		time.Sleep(2 * time.Second)
 		close(gate)
 		synctest.Wait()
@@ -113,7 +115,7 @@ func TestWorkers(t *testing.T) {
 		if sh := w.get("a").sh.more; len(sh.workers) != 2 || len(sh.workers["cancelled"]) != 2 {
 			t.Errorf("workers %v", sh.workers)
 		}
-		w.Tell(a, user("cancel"))
+		w.tell(a, user("cancel"))
 		time.Sleep(2 * time.Second)
 		d.want(t, "started 1 2 3 cancel limit:context deadline exceeded")
 		if sh := w.get("a").sh.more; len(sh.workers) != 0 {
@@ -219,7 +221,7 @@ func TestPost(t *testing.T) {
 		if err := keep.Tell(Path("none"), user("x")); err.GetCode() != CodeGone {
 			t.Errorf("%v", err)
 		}
-		w.Tell(a, user("boom"))
+		w.tell(a, user("boom"))
 		time.Sleep(time.Second)
 		if keep.Post("of an earlier incarnation") {
 			t.Error("posted to the next incarnation")
