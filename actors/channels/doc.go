@@ -11,6 +11,7 @@
 //	                   accepted
 //	SendOutput      -> OutputSent: by the channel's owner, or by the event stream where the channel has no owner
 //	OutputSent      from owners
+//	ConfigChanged from config: the most inputs that may wait
 //	LedgerDone, InputOutcome, PendingTasks from ledger and schedulers
 //
 // Levels: see level.go; this is the one place where a level is decided. What does not fit (unknown channel, no content, a

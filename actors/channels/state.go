@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"homeagent/actors/kit"
+	"homeagent/configs"
 	"homeagent/messages"
 )
 
@@ -46,6 +47,7 @@ type sending struct {
 
 type state struct {
 	p        Params
+	values   kit.Values
 	channels map[string]*messages.RegisterChannel
 	subs     map[string]*submission
 	sends    map[string]*sending
@@ -81,7 +83,11 @@ type (
 func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	s.now, s.out = now, nil
 	switch m := e.Msg.(type) {
-	case kit.Started:
+	case kit.Started, kit.Restarted:
+		s.add(s.values.Subscribe(configs.KeyAgentQueueLimit))
+		if _, again := m.(kit.Restarted); again {
+			break
+		}
 		s.add(kit.Send{To: s.p.Ledger, Corr: "unsent", Msg: &messages.LedgerPending{}}, kit.Ready{})
 	case *messages.RegisterChannel:
 		s.onRegister(e, m)
@@ -103,6 +109,9 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		s.onSent("out/"+m.id, &messages.OutputSent{Error: &messages.Error{
 			Code: "send_timeout", Message: "The channel did not confirm the output in time.",
 		}})
+	case *messages.ConfigChanged:
+		s.values.Take(m)
+		s.p.Limit = s.values.Int(configs.KeyAgentQueueLimit, s.p.Limit)
 	case *messages.PendingTasks:
 		s.onUnsent(m)
 	case *messages.Error, *messages.Busy:

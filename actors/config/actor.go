@@ -17,13 +17,16 @@ const Kind = "config"
 type Deps struct {
 	// Registry is the settings of the node. It outlives the actor.
 	Registry *configs.Registry
+	// Changed is told of the settings in force after each change, on a worker's goroutine; nil means nobody wants them.
+	// It is for what is no actor, such as the level of the log.
+	Changed func(*configs.Snapshot)
 	// Params bound the actor.
 	Params Params
 }
 
 // Props makes the actor.
 func Props(d Deps) kit.Props {
-	p := performer{registry: d.Registry}
+	p := performer{registry: d.Registry, tell: d.Changed}
 	return kit.Props{Kind: Kind, New: func() kit.Machine { return New(d.Params) }, Perform: p.perform, System: true}
 }
 
@@ -33,7 +36,10 @@ const (
 	writeWork = "write"
 )
 
-type performer struct{ registry *configs.Registry }
+type performer struct {
+	registry *configs.Registry
+	tell     func(*configs.Snapshot)
+}
 
 func (p performer) perform(sh kit.Shell, e kit.Effect) {
 	switch e := e.(type) {
@@ -89,6 +95,9 @@ func (p performer) write(e write) written {
 	result.Changed = p.changed(changed)
 	if err != nil {
 		return result
+	}
+	if p.tell != nil {
+		p.tell(after)
 	}
 	result.Restart = change.Restart
 	result.Shown = p.shown(edits, changed)

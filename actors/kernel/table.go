@@ -47,7 +47,7 @@ func table() []Row {
 		{
 			Kind: config.Kind, Paths: []string{"config"}, Provides: []kit.Facility{kit.FacilityConfig}, Restart: core, System: true,
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
-				return config.Props(config.Deps{Registry: w.registry}), nil
+				return config.Props(config.Deps{Registry: w.registry, Changed: w.applySettings}), nil
 			},
 		},
 		{
@@ -130,7 +130,7 @@ func turnRows() []Row {
 			Make: func(w *world, path string, _ proto.Message) (kit.Props, error) { return stageProps(w, path) },
 		},
 		{
-			Kind: tools.Kind, Paths: []string{"tools"}, Provides: []kit.Facility{kit.FacilityTools}, Restart: core, System: true,
+			Kind: tools.Kind, Paths: []string{"tools"}, Requires: []kit.Facility{kit.FacilityConfig}, Provides: []kit.Facility{kit.FacilityTools}, Restart: core, System: true,
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
 				s := w.settings()
 				return tools.Props(tools.Params{Timeout: s.Duration(configs.KeyAgentToolTimeout), Zone: s.Location()}), nil
@@ -138,7 +138,8 @@ func turnRows() []Row {
 		},
 		{
 			Kind: channels.Kind, Paths: []string{"channels"}, Restart: core, System: true,
-			Requires: []kit.Facility{kit.FacilityLedger, kit.FacilityEvents}, Provides: []kit.Facility{kit.FacilityChannels},
+			Requires: []kit.Facility{kit.FacilityLedger, kit.FacilityEvents, kit.FacilityConfig},
+			Provides: []kit.Facility{kit.FacilityChannels},
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
 				return channels.Props(channels.Params{Ledger: kit.Path("ledger"), Limit: int64(w.settings().Int(configs.KeyAgentQueueLimit))}), nil
 			},
@@ -180,6 +181,7 @@ func agentRows() []Row {
 		{
 			Kind: agent.RootKind, Paths: []string{"agents"}, Restart: core, System: true,
 			Requires: []kit.Facility{
+				kit.FacilityConfig,
 				kit.FacilityLedger, kit.FacilityEvents, kit.FacilityChannels, kit.FacilityTools, kit.FacilityStages,
 				kit.FacilityProviders, kit.FacilityMemory, kit.FacilityContext,
 			},

@@ -83,6 +83,9 @@ func (w *world) openStore() error {
 	db, err := store.Open(w.layout.Store(), store.Options{
 		Logger: w.log.Logger("store"), Reserve: w.opt.Reserve, Salvage: w.opt.Salvage,
 	})
+	if errors.Is(err, store.ErrDamaged) {
+		return fmt.Errorf("%w; restore a backup, or start homed with --salvage to go on without what is missing", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@
 //	TurnSpawned    from the agent, for SpawnTurn
 //	TurnLost       from the agent: a turn failed; it is started again from its journal, at the third loss it ends failed
 //	Suspended, Resumed, Finished, SteerTaken from turns; a wrong generation is ignored
+//	ConfigChanged  from config: cooldown, duplicate window, deadline and rounds of the turns that start from now on
 //	LedgerDone     for the ends it writes; a failed write is tried again until it succeeds
 //
 // Rules. A waiting task has its level; a running or suspended one its effective level,

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"homeagent/actors/kit"
+	"homeagent/configs"
 	"homeagent/messages"
 )
 
@@ -72,6 +73,7 @@ type steer struct {
 
 type state struct {
 	p        Params
+	values   kit.Values
 	self     *messages.Address
 	loaded   bool
 	early    []kit.Event
@@ -163,6 +165,8 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		s.onSteerTaken(m)
 	case *messages.LedgerDone:
 		s.onLedgerDone(e, m)
+	case *messages.ConfigChanged:
+		s.onConfig(m)
 	case *messages.Error:
 		s.onError(e, m)
 	case *messages.Drain:
@@ -197,6 +201,17 @@ func (s *state) add(e ...kit.Effect) { s.out = append(s.out, e...) }
 func (s *state) onStarted(m kit.Started) {
 	s.self = m.Self
 	s.load(corrLoad, "")
+	s.add(s.values.Subscribe(configs.KeySchedulerCooldown, configs.KeyInputDuplicateWindow, configs.KeyAgentTurnDeadline, configs.KeyAgentMaxToolTurns))
+}
+
+// onConfig puts changed settings in force for what comes.
+func (s *state) onConfig(m *messages.ConfigChanged) {
+	v := &s.values
+	v.Take(m)
+	s.p.Cooldown = v.Duration(configs.KeySchedulerCooldown, s.p.Cooldown)
+	s.p.DuplicateWindow = v.Duration(configs.KeyInputDuplicateWindow, s.p.DuplicateWindow)
+	s.p.TurnDeadline = v.Duration(configs.KeyAgentTurnDeadline, s.p.TurnDeadline)
+	s.p.MaxRounds = int32(v.Int(configs.KeyAgentMaxToolTurns, int64(s.p.MaxRounds)))
 }
 
 func (s *state) load(corr, id string) {

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"google.golang.org/protobuf/proto"
 
 	"homeagent/actors/kit"
+	"homeagent/configs"
 	"homeagent/messages"
 )
 
@@ -26,6 +28,7 @@ type entry struct {
 // machine is the state of the tools actor.
 type machine struct {
 	p       Params
+	values  kit.Values
 	now     time.Time
 	out     []kit.Effect
 	entries map[string]*entry
@@ -61,8 +64,12 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 	m.now, m.out = now, nil
 	switch msg := e.Msg.(type) {
 	case kit.Started:
-		m.add(m.state(), kit.Ready{})
-	case kit.Stopping, kit.Restarted:
+		m.add(m.state(), kit.Ready{}, m.subscribe())
+	case kit.Restarted:
+		m.add(m.subscribe())
+	case kit.Stopping:
+	case *messages.ConfigChanged:
+		m.values.Take(msg)
 	case kit.Ended:
 		m.onEnded(msg)
 	case kit.Fault:
@@ -87,6 +94,22 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 		m.onUnknown(e.Msg)
 	}
 	return m.out
+}
+
+// toolTimeouts begins the keys with a person's word for the time of one tool.
+var toolTimeouts, _, _ = strings.Cut(configs.KeyToolsTimeout, "<")
+
+func (m *machine) subscribe() kit.Send {
+	return m.values.Subscribe(configs.KeyAgentToolTimeout, toolTimeouts)
+}
+
+// limit is the time of a call: a person's word for this tool, else the tool's own, else the node's.
+func (m *machine) limit(t *messages.ToolDef) time.Duration {
+	limit := m.values.Duration(configs.KeyAgentToolTimeout, m.p.Timeout)
+	if ms := t.GetTimeoutMs(); ms > 0 {
+		limit = time.Duration(ms) * time.Millisecond
+	}
+	return m.values.Duration(toolTimeouts+t.GetName(), limit)
 }
 
 func (m *machine) add(e ...kit.Effect) { m.out = append(m.out, e...) }
@@ -185,10 +208,21 @@ func (m *machine) list(agent string) *messages.ToolList {
 	l := &messages.ToolList{}
 	for _, e := range m.sorted {
 		if visible(e.def, agent) {
-			l.Tools = append(l.Tools, e.def)
+			l.Tools = append(l.Tools, m.timed(e.def))
 		}
 	}
 	return l
+}
+
+// timed is the definition with the time that a call has here.
+func (m *machine) timed(d *messages.ToolDef) *messages.ToolDef {
+	ms := m.limit(d).Milliseconds()
+	if ms == d.GetTimeoutMs() {
+		return d
+	}
+	d = proto.CloneOf(d)
+	d.TimeoutMs = ms
+	return d
 }
 
 // visible is the one rule about who may use a tool, for the list and for calls alike.

@@ -66,10 +66,7 @@ func (m *machine) onCall(e kit.Event, c *messages.CallTool) {
 
 // handOn sends a call to its owner, with the time it has.
 func (m *machine) handOn(e kit.Event, t *entry, c *messages.CallTool, args []byte) {
-	limit := m.p.Timeout
-	if ms := t.def.GetTimeoutMs(); ms > 0 {
-		limit = time.Duration(ms) * time.Millisecond
-	}
+	limit := m.limit(t.def)
 	if us := c.GetDeadlineUs(); us > 0 {
 		limit = min(limit, time.UnixMicro(us).Sub(m.now))
 	}

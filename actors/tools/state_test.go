@@ -251,3 +251,18 @@ func (owner) Step(_ time.Time, e kit.Event) []kit.Effect {
 	}
 	return nil
 }
+
+func TestTimeoutsAreSettings(t *testing.T) {
+	m := New(Params{}).(*machine)
+	own := &messages.ToolDef{Name: "lamp", TimeoutMs: 5000}
+	none := &messages.ToolDef{Name: "bell"}
+	if m.timed(own) != own || m.timed(none).GetTimeoutMs() != 60_000 {
+		t.Errorf("before any setting: %v, %v", m.timed(own), m.timed(none))
+	}
+	m.Step(time.Time{}, kit.Event{Msg: &messages.ConfigChanged{Values: []*messages.ConfigValue{
+		{Key: "core.agent.tool_timeout", Value: "2m"}, {Key: "core.tools.timeout.lamp", Value: "9s"},
+	}}})
+	if m.timed(own).GetTimeoutMs() != 9000 || m.timed(none).GetTimeoutMs() != 120_000 || own.GetTimeoutMs() != 5000 {
+		t.Errorf("after: %v, %v; the definition itself: %v", m.timed(own), m.timed(none), own)
+	}
+}
