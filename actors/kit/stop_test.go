@@ -175,3 +175,59 @@ func TestFailureWhileStopping(t *testing.T) {
 		time.Sleep(2 * time.Minute) // the pending restart finds nobody
 	})
 }
+
+// TestFailureWhileDraining shows that an actor which fails on its way out is not restarted first.
+func TestFailureWhileDraining(t *testing.T) {
+	run(t, func(w *world) {
+		gate := make(chan struct{})
+		p := props(func(_ time.Time, e Event) []Effect {
+			if word(e.Msg) == "block" {
+				<-gate
+			}
+			boom(e)
+			return nil
+		})
+		p.Restart = Restart{Intensity: 10, Backoff: time.Minute, MaxBackoff: time.Minute}
+		a := w.top("a", p)
+		w.tell(a, user("block"))
+		w.tell(a, user("boom"))
+		synctest.Wait()
+		go close(gate)
+		begin := time.Now()
+		if err := w.End(context.Background(), "a"); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// TestRestartDoesNotUndoAStop shows that a restart which comes due while a stop waits for a child is dropped.
+func TestRestartDoesNotUndoAStop(t *testing.T) {
+	run(t, func(w *world) {
+		var d diary
+		gate := make(chan struct{})
+		w.kid(Restart{}, func(_ time.Time, e Event) []Effect {
+			if word(e.Msg) == "boom" {
+				<-gate
+			}
+			return nil
+		})
+		top := props(parent(&d, false))
+		top.Restart = Restart{Intensity: 3, Backoff: time.Second}
+		p := w.top("p", top)
+		synctest.Wait()
+		w.tell(p, user("kill"))
+		w.tell(p, user("boom"))
+		synctest.Wait()
+		w.get("p").order(false)
+		time.Sleep(time.Minute)
+		close(gate)
+		synctest.Wait()
+		if _, alive := w.Actor("p"); alive {
+			t.Error("it still runs")
+		}
+		d.want(t, "p:started p:kill p:boom")
+	})
+}

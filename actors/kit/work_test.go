@@ -65,15 +65,17 @@ func TestCancelledTimerThatHasFired(t *testing.T) {
 				return []Effect{After{Key: "k", D: time.Second, Msg: "tick"}}
 			case "block":
 				<-gate
-				return []Effect{CancelAfter{Key: "k"}}
+				return []Effect{CancelAfter{Key: "k"}, After{Key: "k", D: time.Hour, Msg: "late"}}
 			}
 			return nil
 		}))
 		w.tell(a, user("block"))
 		time.Sleep(2 * time.Second)
 		close(gate)
-		synctest.Wait()
+		time.Sleep(59 * time.Minute)
 		d.want(t, "started block")
+		time.Sleep(time.Minute)
+		d.want(t, "started block late")
 	})
 }
 
