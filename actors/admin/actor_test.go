@@ -73,6 +73,44 @@ func TestWhoMayAsk(t *testing.T) {
 	w.fails(res, b, 403, "foreign_origin") // no page can be served from a socket
 }
 
+func TestPagesOfOtherOrigins(t *testing.T) {
+	w := newWorld(t, options{origins: []string{"https://home.example/"}})
+	ask := func(method, origin, auth, host string) *http.Response {
+		r, _ := http.NewRequest(method, "http://"+w.door.HTTP()+"/api/v1/nodes", nil)
+		r.Header.Set("Origin", origin)
+		if host != "" {
+			r.Host = host
+		}
+		if method == "OPTIONS" {
+			r.Header.Set("Access-Control-Request-Method", "GET")
+		}
+		if auth != "" {
+			r.Header.Set("Authorization", "Bearer "+auth)
+		}
+		res, _ := w.send(w.over(false), r)
+		return res
+	}
+	const page = "https://home.example"
+	for _, c := range []struct {
+		name, method, origin, auth, host string
+		status                           int
+		allowed                          string
+	}{
+		{"befriended", "GET", page, w.door.Token(), "", 200, page},
+		{"befriended without a credential", "GET", page, "", "", 401, page},
+		{"befriended under a foreign host", "GET", page, w.door.Token(), "evil.example", 421, page},
+		{"its browser asks first", "OPTIONS", page, "", "", 204, page},
+		{"a browser asks for a stranger", "OPTIONS", "https://evil.example", "", "", 403, ""},
+		{"a stranger with the credential", "GET", "https://home.example.evil.example", w.door.Token(), "", 403, ""},
+		{"the same name without TLS", "GET", "http://home.example", w.door.Token(), "", 403, ""},
+	} {
+		res := ask(c.method, c.origin, c.auth, c.host)
+		if got := res.Header.Get("Access-Control-Allow-Origin"); res.StatusCode != c.status || got != c.allowed {
+			t.Errorf("%s: %d, allowed %q", c.name, res.StatusCode, got)
+		}
+	}
+}
+
 func TestForeignPeer(t *testing.T) {
 	for _, c := range []struct {
 		v    visitor

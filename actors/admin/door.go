@@ -28,6 +28,9 @@ type DoorOptions struct {
 	// Hosts are further values that the Host header may have, with the port where it is not the default one, such as
 	// "home.example:8765".
 	Hosts []string
+	// Origins are web pages besides the node's own that may call it, such as "https://home.example". Their scripts need
+	// the credential all the same.
+	Origins []string
 	// Log gets what is unusual; nil discards it.
 	Log *slog.Logger
 }
@@ -41,6 +44,8 @@ type Door struct {
 	socket string
 	token  string
 	hosts  []string
+	// origins are those of other pages that may call.
+	origins []string
 }
 
 // OpenDoor opens the listeners and reads or makes the token. What an earlier process left in the run folder is
@@ -50,7 +55,7 @@ func OpenDoor(o DoorOptions) (*Door, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	d := &Door{layout: o.Layout, hosts: o.Hosts}
+	d := &Door{layout: o.Layout, hosts: o.Hosts, origins: o.Origins}
 	var err error
 	if d.token, err = readToken(o.Layout.Token(), log); err != nil {
 		return nil, err

@@ -97,6 +97,11 @@ func (f *face) guarded(next http.Handler) http.Handler {
 		if !ok {
 			v = &visitor{}
 		}
+		if origin := r.Header.Get("Origin"); !v.local && f.befriended(origin) {
+			if shared(w, r, origin) {
+				return
+			}
+		}
 		if no := f.check(v, r); no != nil {
 			if no.status == http.StatusUnauthorized {
 				w.Header().Set("WWW-Authenticate", `Bearer realm="homed"`)
@@ -119,7 +124,7 @@ func (f *face) check(v *visitor, r *http.Request) *refusal {
 		return refused(http.StatusMisdirectedRequest, api.CodeHost, "This server is not known by the name in Host.",
 			"Use the address that homed printed, or add the name to the allowed hosts.").with("host", r.Host)
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !f.sameOrigin(v, r, origin) {
+	if origin := r.Header.Get("Origin"); origin != "" && !f.sameOrigin(v, r, origin) && (v.local || !f.befriended(origin)) {
 		return refused(403, api.CodeOrigin, "Pages of other origins may not use this node.",
 			"Open the node's own pages, or use a client that is not a browser.").with("origin", origin)
 	}
@@ -170,6 +175,30 @@ func (f *face) ours(v *visitor, host string) bool {
 		return false
 	}
 	return strings.EqualFold(name, "localhost") && port == portOf(v.here)
+}
+
+// befriended says whether an origin is configured as one whose pages may call.
+func (f *face) befriended(origin string) bool {
+	return slices.ContainsFunc(f.deps.Door.origins, func(o string) bool {
+		return origin != "" && strings.EqualFold(strings.TrimSuffix(o, "/"), origin)
+	})
+}
+
+// shared lets a browser hand answers to the page of a befriended origin. It reports true when that was all the browser
+// asked for: such a question carries no credential, and its answer tells nothing but what everybody can read here.
+func shared(w http.ResponseWriter, r *http.Request, origin string) bool {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-Conversation, X-Request-Id, Idempotency-Key")
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
 }
 
 func portOf(ap netip.AddrPort) string {

@@ -28,10 +28,9 @@ type answer struct {
 // plain is a route that answers with JSON once.
 type plain func(w http.ResponseWriter, r *http.Request) (any, *refusal)
 
-// routes builds the one handler of both listeners.
-func (f *face) routes() http.Handler {
-	mux := http.NewServeMux()
-	for pattern, do := range map[string]plain{
+// plains are the routes that answer with JSON once. docs/http.md describes them.
+func (f *face) plains() map[string]plain {
+	return map[string]plain{
 		"POST /api/v1/inputs":                 f.submit,
 		"GET /api/v1/inputs/{id}":             f.input,
 		"POST /api/v1/stop":                   f.stopAgent,
@@ -62,12 +61,27 @@ func (f *face) routes() http.Handler {
 		"GET /healthz":                        f.healthz,
 		"GET /readyz":                         f.readyz,
 		"GET /v1/models":                      f.models,
-	} {
+	}
+}
+
+// others are the routes that write in their own way.
+func (f *face) others() map[string]http.Handler {
+	return map[string]http.Handler{
+		"GET /api/v1/events":        http.HandlerFunc(f.events),
+		"POST /v1/chat/completions": http.HandlerFunc(f.chat),
+		"GET /metrics":              f.deps.Metrics.Handler(),
+	}
+}
+
+// routes builds the one handler of both listeners.
+func (f *face) routes() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, do := range f.plains() {
 		mux.Handle(pattern, f.counted(pattern, f.json(do)))
 	}
-	mux.Handle("GET /api/v1/events", f.counted("GET /api/v1/events", http.HandlerFunc(f.events)))
-	mux.Handle("POST /v1/chat/completions", f.counted("POST /v1/chat/completions", http.HandlerFunc(f.chat)))
-	mux.Handle("GET /metrics", f.counted("GET /metrics", f.deps.Metrics.Handler()))
+	for pattern, h := range f.others() {
+		mux.Handle(pattern, f.counted(pattern, h))
+	}
 	mux.Handle("/", f.counted("other", f.nowhere(mux)))
 	return f.named(f.isolated(f.guarded(mux)))
 }

@@ -6,13 +6,16 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
 	"homeagent/actors/kit"
+	"homeagent/internal/obs"
 	"homeagent/messages"
 	"homeagent/messages/api"
 )
@@ -408,6 +411,30 @@ func TestAPanicStaysInItsRequest(t *testing.T) {
 		t.Errorf("internals reached a person: %+v", e)
 	}
 	get[api.Nodes](w, "GET", "/api/v1/nodes", "")
+}
+
+// Each route has its place in the document, and the document names no other.
+func TestDocument(t *testing.T) {
+	b, err := os.ReadFile("../../docs/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &face{deps: Deps{Metrics: obs.NewMetrics(obs.Build{})}}
+	var have, told []string
+	for p := range f.plains() {
+		have = append(have, p)
+	}
+	for p := range f.others() {
+		have = append(have, p)
+	}
+	for _, m := range regexp.MustCompile("(?m)^### `([^`]+)`").FindAllStringSubmatch(string(b), -1) {
+		told = append(told, m[1])
+	}
+	slices.Sort(have)
+	slices.Sort(told)
+	if !slices.Equal(have, told) {
+		t.Errorf("routes %q\ntold   %q", have, told)
+	}
 }
 
 func TestStatusOfCodes(t *testing.T) {

@@ -102,8 +102,8 @@ func (n *neighbour) publish(e *messages.AgentEvent) []kit.Effect {
 
 // options change what a world is made with.
 type options struct {
-	deps  func(*Deps)
-	hosts []string
+	deps           func(*Deps)
+	hosts, origins []string
 }
 
 func newWorld(t *testing.T, o options) *world {
@@ -134,7 +134,7 @@ func newWorld(t *testing.T, o options) *world {
 	} {
 		w.spawn(path, kit.Props{Kind: path, New: func() kit.Machine { return &neighbour{w: w, path: path} }})
 	}
-	w.door, err = OpenDoor(DoorOptions{Listen: "127.0.0.1:0", Layout: layout(t, w.data), Hosts: o.hosts})
+	w.door, err = OpenDoor(DoorOptions{Listen: "127.0.0.1:0", Layout: layout(t, w.data), Hosts: o.hosts, Origins: o.origins})
 	if err != nil {
 		t.Fatal(err)
 	}
