@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os"
 
@@ -39,8 +40,10 @@ func openLines(ctx context.Context, c *console) (l lines, restore func(), err er
 		io.Reader
 		io.Writer
 	}{&keys{r: in, presses: presses}, out}, "> ")
-	if w, h, err := term.GetSize(int(out.Fd())); err == nil {
-		_ = t.SetSize(w, h) // a terminal of no size keeps the default
+	if w, h, err := term.GetSize(int(out.Fd())); err == nil && w > 0 && h > 0 { // some tell no size: the default is kept
+		if err := t.SetSize(w, h); err != nil {
+			return lines{}, nil, errors.Join(err, term.Restore(int(in.Fd()), old))
+		}
 	}
 	ch := make(chan string)
 	go func() {
