@@ -229,8 +229,10 @@ func TestConfigRoutes(t *testing.T) {
 			return &messages.ConfigValues{Error: &messages.Error{Code: "unknown_key", Message: "no", Hint: "core.a?"}}
 		}
 		return &messages.ConfigValues{Values: []*messages.ConfigValue{
-			{Key: "i", Type: "int", Value: "1000000", Default: "5"}, {Key: "f", Type: "float", Value: "0.5", Default: "NaN"},
-			{Key: "b", Type: "bool", Value: "true"}, {Key: "d", Type: "duration", Value: "5m"},
+			{Key: "i", Type: "int", Value: "1000000", Default: "5"},
+			{Key: "f", Type: "float", Value: "0.5", Default: "NaN"},
+			{Key: "b", Type: "bool", Value: "true"},
+			{Key: "d", Type: "duration", Value: "5m"},
 			{Key: "s", Type: "secret", Value: "set", Secret: true},
 		}}
 	})

@@ -317,7 +317,9 @@ func (ch *chatCmd) talk(ctx context.Context, cancel context.CancelFunc, c *conso
 		}
 	}
 	cancel()
-	<-over // ends with the context, whose end is no failure
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		return err
+	}
 	return nil
 }
 

@@ -210,7 +210,7 @@ func (c *Client) health(ctx context.Context, path string) (*Health, error) {
 	if err != nil {
 		return nil, c.failed(ctx, err)
 	}
-	defer drop(res.Body)
+	defer func() { _ = res.Body.Close() }() // as in do
 	h := new(Health)
 	if err := json.NewDecoder(res.Body).Decode(h); err != nil || h.Status == "" {
 		return nil, errors.Join(ErrAnswer, err)

@@ -309,7 +309,7 @@ func (s *Session) caughtUp(ctx context.Context, until string, to Screen) (*Task,
 	defer cancel()
 	t, err := s.c.Input(ask, until)
 	if err != nil || t.End == "" {
-		return nil, nil //nolint:nilerr // the stream tells the end; this was to learn it sooner
+		return nil, nil // the stream tells the end; this was to learn it sooner
 	}
 	if err := s.finish(ctx, t, to); err != nil {
 		return nil, err

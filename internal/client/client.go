@@ -163,7 +163,7 @@ func (c *Client) do(ctx context.Context, method, path string, body, out any) err
 	if err != nil {
 		return c.failed(ctx, err)
 	}
-	defer drop(res.Body)
+	defer func() { _ = res.Body.Close() }() // what it could still say concerns nobody
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
 		return c.failed(ctx, err)
@@ -204,10 +204,4 @@ func refusalOf(status int, b []byte) error {
 		return e
 	}
 	return fmt.Errorf("%w: HTTP status %d", ErrAnswer, status)
-}
-
-// drop reads what is left of a body, so that its connection can be used again; what comes then concerns nobody.
-func drop(b io.ReadCloser) {
-	_, _ = io.Copy(io.Discard, io.LimitReader(b, 64<<10))
-	_ = b.Close()
 }

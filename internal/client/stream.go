@@ -81,7 +81,7 @@ func (s *Stream) connect() error {
 	res, err := s.c.http.Do(q)
 	if err == nil && res.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // a body that breaks off is judged as far as it came
-		drop(res.Body)
+		_ = res.Body.Close()
 		err = refusalOf(res.StatusCode, b)
 	} else if err != nil {
 		err = s.c.failed(s.ctx, err)
