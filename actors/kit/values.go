@@ -2,6 +2,7 @@ package kit
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"homeagent/configs"
@@ -45,4 +46,12 @@ func (v *Values) Int(key string, or int64) int64 {
 		}
 	}
 	return or
+}
+
+// List is the value of key; empty while the key is not known or not set.
+func (v *Values) List(key string) []string {
+	if v.text[key] == "" {
+		return nil
+	}
+	return strings.Split(v.text[key], ",")
 }

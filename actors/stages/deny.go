@@ -2,9 +2,9 @@ package stages
 
 import (
 	"context"
-	"slices"
 	"time"
 
+	"homeagent/configs"
 	"homeagent/messages"
 )
 
@@ -16,7 +16,7 @@ func DenyTools(denied func() []string) Handler {
 		Run: func(_ context.Context, c *messages.StageContext) error {
 			names := denied()
 			for _, inv := range c.GetCalls() {
-				if slices.Contains(names, inv.GetName()) {
+				if configs.Covers(names, inv.GetName()) {
 					inv.Denied = "The tool " + inv.GetName() + " is denied on this node (core.tools.denied)."
 				}
 			}

@@ -100,7 +100,7 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 var toolTimeouts, _, _ = strings.Cut(configs.KeyToolsTimeout, "<")
 
 func (m *machine) subscribe() kit.Send {
-	return m.values.Subscribe(configs.KeyAgentToolTimeout, toolTimeouts)
+	return m.values.Subscribe(configs.KeyAgentToolTimeout, toolTimeouts, configs.KeyToolsDenied)
 }
 
 // limit is the time of a call: a person's word for this tool, else the tool's own, else the node's.
@@ -206,8 +206,9 @@ func (m *machine) sort() {
 // list is what an agent may use.
 func (m *machine) list(agent string) *messages.ToolList {
 	l := &messages.ToolList{}
+	denied := m.values.List(configs.KeyToolsDenied)
 	for _, e := range m.sorted {
-		if visible(e.def, agent) {
+		if visible(e.def, agent) && !configs.Covers(denied, e.def.GetName()) {
 			l.Tools = append(l.Tools, m.timed(e.def))
 		}
 	}

@@ -43,6 +43,9 @@ func (m *machine) onCall(e kit.Event, c *messages.CallTool) {
 	case inv.GetDenied() != "":
 		m.refuse(e, inv, &messages.ToolError{Reason: reasonDenied, Detail: inv.GetDenied()})
 		return
+	case configs.Covers(m.values.List(configs.KeyToolsDenied), inv.GetName()):
+		m.refuse(e, inv, &messages.ToolError{Reason: reasonDenied, Detail: "The tool " + inv.GetName() + " is denied on this node (core.tools.denied)."})
+		return
 	case inv.GetInvalid() != "":
 		m.refuse(e, inv, &messages.ToolError{
 			Reason: reasonType, Detail: "The arguments are not usable: " + inv.GetInvalid() + ".",

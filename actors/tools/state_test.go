@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -264,5 +265,35 @@ func TestTimeoutsAreSettings(t *testing.T) {
 	}}})
 	if m.timed(own).GetTimeoutMs() != 9000 || m.timed(none).GetTimeoutMs() != 120_000 || own.GetTimeoutMs() != 5000 {
 		t.Errorf("after: %v, %v; the definition itself: %v", m.timed(own), m.timed(none), own)
+	}
+}
+
+func TestDeniedTools(t *testing.T) {
+	m := New(Params{}).(*machine)
+	offered := func() bool {
+		return slices.ContainsFunc(m.list("main").GetTools(), func(d *messages.ToolDef) bool { return d.GetName() == "time_now" })
+	}
+	refused := func() bool {
+		out := m.Step(time.Time{}, kit.Event{Corr: "c", Msg: &messages.CallTool{
+			Agent: "main", Call: &messages.ToolInvocation{CallId: "c", Name: "time_now", ArgumentsJson: []byte("{}")},
+		}})
+		for _, e := range out {
+			if s, ok := e.(kit.Reply); ok {
+				if r, ok := s.Msg.(*messages.ToolResult); ok {
+					return r.GetError().GetReason() == "denied"
+				}
+			}
+		}
+		t.Fatalf("no result: %v", out)
+		return false
+	}
+	for _, c := range []struct {
+		value  string
+		denied bool
+	}{{"", false}, {"time_now", true}, {"lamp,time_*", true}, {"lamp", false}} {
+		m.Step(time.Time{}, kit.Event{Msg: &messages.ConfigChanged{Values: []*messages.ConfigValue{{Key: "core.tools.denied", Value: c.value}}}})
+		if offered() == c.denied || refused() != c.denied {
+			t.Errorf("%q: offered %v, refused %v", c.value, offered(), refused())
+		}
 	}
 }
