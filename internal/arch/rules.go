@@ -70,6 +70,11 @@ var Rows = []Row{
 		May:    []string{"messages", "shm", "configs", "memory", "providers", "pluginhost", "actors", "internal"},
 		Why:    "tests of the whole node may use anything",
 	},
+	{
+		Folder: "internal/nodebench",
+		May:    []string{"messages", "shm", "configs", "memory", "providers", "pluginhost", "actors", "internal"},
+		Why:    "the figures of the whole node are measured by whatever it takes",
+	},
 }
 
 // Actors is the row of each actor package: which engines it may import besides messages, configs and actors/kit. An
@@ -124,7 +129,7 @@ var Pins = []Pin{
 	{Import: "github.com/go-ego/gse", Only: []string{"memory/lexical"}, Why: "the segmenter has a large dictionary that is loaded on need, in one place"},
 	{Import: "github.com/prometheus", Only: []string{"internal/obs", "actors"}, Why: "metrics go into the node's own registry, which obs makes"},
 	{Import: "github.com/alecthomas/kong", Only: []string{"cmd"}, Why: "flags are parsed in commands"},
-	{Import: "os/exec", Only: []string{"pluginhost", "internal/e2e", "internal/arch"}, Tests: []string{"cmd", "memory", "actors/kernel"}, Why: "processes are started by pluginhost; others get a Runner from the kernel"},
+	{Import: "os/exec", Only: []string{"pluginhost", "internal/e2e", "internal/nodebench", "internal/arch"}, Tests: []string{"cmd", "memory", "actors/kernel"}, Why: "processes are started by pluginhost; others get a Runner from the kernel"},
 	{Import: "unsafe", Only: []string{"shm"}, Generated: true, Why: "unsafe lives in one small package"},
 	{Import: "C", Why: "the node is pure Go: CGO_ENABLED=0 builds one static file"},
 	{Import: "log", Exact: true, Generators: true, Why: "logging comes from internal/obs as a *slog.Logger"},
