@@ -123,6 +123,8 @@ func TestTranscripts(t *testing.T) {
 			{time.Second, input("t1", "says sync_required")},
 			{time.Second, input("t1", "does not")},
 			{0, kit.Event{Msg: kit.Fault{Effect: kit.Send{To: pager, Msg: lost}, Err: full}}},
+			{0, kit.Event{Msg: kit.Fault{Effect: kit.Send{To: admin, Msg: lost}, Err: full}}},
+			{0, subscribe(admin, &messages.Subscribe{Subscription: "a"})}, // a renewal tells of the gap too
 		})
 	})
 }
