@@ -481,6 +481,9 @@ func TestAskSaysWhatWentWrong(t *testing.T) {
 			t.Errorf("%s: %+v", name, no)
 		}
 	}
+	w.answer("ledger", func(proto.Message) proto.Message { return &messages.Ok{} })
+	res, b := w.do("GET", "/api/v1/inputs/x", "")
+	w.fails(res, b, 500, "internal") // with its cause in the log, not in the answer
 	w.answer("ledger", func(proto.Message) proto.Message { return nil })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
