@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,36 +45,35 @@ func TestReadmeCommands(t *testing.T) {
 	n.start()
 	cmd := exec.CommandContext(bounded(t), "go", "run", "./cmd/waiter", "chat")
 	cmd.Dir, cmd.Env = "../..", append(cleanEnv(), "HOMED_DATA="+n.data, "CGO_ENABLED=0")
-	cmd.Stdin = strings.NewReader("My sister Lena is allergic to walnuts.\n/status\n/nosuch\nWhat did I tell you about Lena?\n/exit\n")
+	cmd.Stdin = strings.NewReader("My sister Lena is allergic to walnuts.\n/status\n/nosuch\n")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	contains(t, string(out), "No model is configured", "ready, scheduler ok", "there is no /nosuch", "you: My sister Lena is allergic to walnuts.")
+	contains(t, string(out), "No model is configured", "ready, scheduler ok", "there is no /nosuch")
+	contains(t, n.waiterIn("What did I tell you about Lena?\n/exit\n", "chat").must(t).stdout, "you: My sister Lena is allergic to walnuts.")
+}
 
-	// Nothing but --data: the folder is made, and the data folder may as well come by the environment.
-	plain := newNode(t)
-	plain.cmd = nil
-	env := filepath.Join(filepath.Dir(plain.data), "e")
-	r := exec.CommandContext(bounded(t), filepath.Join(bin, "homed"), "--listen", "127.0.0.1:0")
-	r.Env = append(cleanEnv(), "HOMED_DATA="+env)
-	pipe, err := r.StdoutPipe()
+// TestBareHomed runs homed without a verb; the folder comes by the environment and is made, and Ctrl-C ends it in order.
+func TestBareHomed(t *testing.T) {
+	cmd := exec.CommandContext(bounded(t), filepath.Join(bin, "homed"), "--listen", "127.0.0.1:0")
+	cmd.Env = append(cleanEnv(), "HOMED_DATA="+shortDir(t))
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line := make([]byte, 256)
-	k, err := pipe.Read(line)
-	if err != nil || !strings.HasPrefix(string(line[:k]), "ready http://127.0.0.1:") {
-		t.Errorf("plain homed said %q, %v", line[:k], err)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "ready http://127.0.0.1:") {
+		t.Errorf("it said %q, %v", line, err)
 	}
-	if err := r.Process.Signal(os.Interrupt); err != nil {
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-	if err := r.Wait(); err != nil {
-		t.Errorf("plain homed ended with %v after Ctrl-C", err)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v after Ctrl-C", err)
 	}
 }
 
@@ -131,8 +131,8 @@ func TestToolsOffline(t *testing.T) {
 	contains(t, n.waiter("chat", fact).must(t).stdout, "Result of memory_commit", `"stored":1`)
 	contains(t, n.waiter("memory", "facts", "Lena").must(t).stdout, "lives in", "Turin")
 	contains(t, n.waiter("chat", "/tools").must(t).stdout, "memory_recall", "time_now", "resident_agents")
-	talk := n.waiterIn("/tool time_now\n/tool nosuch\n", "chat").must(t).stdout
-	contains(t, talk, `"utc":`, "There is no tool named nosuch")
+	contains(t, n.waiterIn("/tool time_now\n", "chat").must(t).stdout, `"utc":`)
+	contains(t, n.waiterIn("/tool nosuch\n", "chat").must(t).stdout, "There is no tool named nosuch")
 	if got := n.ask("/tool memory_commit {"); got.End != "answered" || !strings.Contains(got.Text, "must be a JSON object") {
 		t.Errorf("broken arguments: %+v", got)
 	}
