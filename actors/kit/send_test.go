@@ -126,10 +126,11 @@ func TestSend(t *testing.T) {
 			case "started":
 				return nil
 			}
+			line := word(e.Msg) + "/" + e.Corr
 			if e.From != nil {
-				d.add(e.From.GetPath())
+				line = e.From.GetPath() + ":" + line
 			}
-			d.add(word(e.Msg) + "/" + e.Corr)
+			d.add(line)
 			return nil
 		}))
 		if err := w.Tell(asker, user("go")); err != nil {
@@ -138,7 +139,7 @@ func TestSend(t *testing.T) {
 		synctest.Wait()
 		got := d.String()
 		for _, want := range []string{
-			"from:asker", "echo one/", "echo two/c2", "echo three/c3", "fault(actor_gone)/", "fault(node_unreachable)/",
+			"from:asker", "echo:one/", "echo:two/c2", "echo:three/c3", "fault(actor_gone)/", "fault(node_unreachable)/",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %q in %q", want, got)

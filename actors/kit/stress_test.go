@@ -19,7 +19,7 @@ func TestStress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := Restart{Intensity: 3, Period: 50 * time.Millisecond, Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Jitter: 1}
+	row := Restart{Intensity: 2, Period: time.Second, Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, Jitter: 1}
 	machine := func(kid bool) Props {
 		p := launcher(func(_ time.Time, e Event) []Effect {
 			boom(e)

@@ -74,7 +74,7 @@ func TestCancelledTimerThatHasFired(t *testing.T) {
 		close(gate)
 		time.Sleep(59 * time.Minute)
 		d.want(t, "started block")
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		d.want(t, "started block late")
 	})
 }
