@@ -21,7 +21,8 @@
 // without a gap except where a batch says sync_required. Sequences that its filter leaves out are missing in it.
 //
 // Batching: after a pause an event goes out in the step that numbered it. What follows within Params.Gap of the last
-// batch is collected and sent together when the gap is over, or as soon as Params.Batch events wait.
+// batch is collected and sent together when the gap is over, or as soon as Params.Batch events wait. An output, an error
+// or a change of a task does not wait: it goes out at once, with what was collected before it.
 //
 // Epoch: that of the boot, plus the number of restarts of this actor; so a restart within a process is a new stream,
 // and who asks for a place in the old one is told sync_required instead of being given wrong numbers.

@@ -15,7 +15,8 @@ type Params struct {
 	Ring int
 	// RingBytes is how many bytes the kept events may have as encoded; zero means 16 MiB.
 	RingBytes int
-	// Gap is the least time between two batches of one subscription; zero means 5 ms.
+	// Gap is how long an event that nobody waits for may be held back after a batch, to go out with others; zero means
+	// 5 ms.
 	Gap time.Duration
 	// Batch is how many events may wait for the gap to end; zero means 256.
 	Batch int
@@ -112,7 +113,7 @@ func (m *machine) publish(now time.Time, e *messages.AgentEvent) []kit.Effect {
 	}
 	m.pending = append(m.pending, n)
 	wait := m.params.Gap - now.Sub(m.flushed)
-	if wait <= 0 || len(m.pending) >= m.params.Batch {
+	if wait <= 0 || awaited(n.GetType()) || len(m.pending) >= m.params.Batch {
 		return m.flush(now)
 	}
 	if m.armed {

@@ -63,6 +63,9 @@ func TestTranscripts(t *testing.T) {
 			{0, delta("t1", "2 of 4")},
 			{0, delta("t1", "3 of 4")},
 			{0, delta("t1", "4 of 4: too many to wait")},
+			{1 * ms, delta("t1", "before the output")},
+			{1 * ms, event(messages.EventType_EVENT_TYPE_AGENT_OUTPUT, "t1", "an output goes at once")},
+			{0, event(messages.EventType_EVENT_TYPE_TASK, "t1", "a change too")},
 			{1 * ms, delta("t1", "last")},
 			{0, kit.Event{Msg: kit.Stopping{}}},
 		})

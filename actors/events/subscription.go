@@ -58,6 +58,16 @@ func kept(t messages.EventType) bool {
 	return t != messages.EventType_EVENT_TYPE_CONTENT_DELTA && t != messages.EventType_EVENT_TYPE_REASONING_DELTA
 }
 
+// awaited says whether somebody is likely to wait for an event of t: what a person hears, and what becomes of a task.
+func awaited(t messages.EventType) bool {
+	switch t {
+	case messages.EventType_EVENT_TYPE_AGENT_OUTPUT, messages.EventType_EVENT_TYPE_AGENT_ERROR, messages.EventType_EVENT_TYPE_TASK:
+		return true
+	default:
+		return false
+	}
+}
+
 // maskOf turns a list of types into bits; no types means all.
 func maskOf(types []messages.EventType) (uint64, *messages.Error) {
 	if len(types) == 0 {
