@@ -8,11 +8,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"homeagent/messages/api"
 	"homeagent/providers/providertest"
@@ -291,22 +289,31 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 	res := n.http(t, "GET", "/metrics", "", n.auth())
 	defer res.Body.Close()
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours := 0
-	for name, f := range families {
-		if strings.HasPrefix(name, "homeagent_") {
-			ours++
-			if f.GetHelp() == "" {
-				t.Errorf("%s has no help", name)
+	// The text format: each sample belongs to the family whose HELP and TYPE stand above it.
+	head := regexp.MustCompile(`^# (HELP|TYPE) ([a-z_][a-z0-9_]*) (.+)$`)
+	sample := regexp.MustCompile(`^([a-z_][a-z0-9_]*)(\{([a-z_]+="([^"\\]|\\.)*",?)*\})? (NaN|[+-]Inf|[-+0-9.e]+)$`)
+	family, ours, seen := "", 0, map[string]bool{}
+	for sc := bufio.NewScanner(res.Body); sc.Scan(); {
+		line := sc.Text()
+		if m := head.FindStringSubmatch(line); m != nil {
+			if m[1] == "HELP" && seen[m[2]] {
+				t.Errorf("a second family %s", m[2])
 			}
+			family, seen[m[2]] = m[2], true
+			continue
+		}
+		m := sample.FindStringSubmatch(line)
+		if m == nil || !strings.HasPrefix(m[1], family) || seen[line] {
+			t.Errorf("in family %q: %s", family, line)
+			continue
+		}
+		seen[line] = true
+		if strings.HasPrefix(line, "homeagent_") {
+			ours++
 		}
 	}
-	if ours < 10 {
-		t.Errorf("%d families of %d are ours", ours, len(families))
+	if ours < 20 || !seen["homeagent_actor_restarts_total"] {
+		t.Errorf("%d samples are ours", ours)
 	}
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
 		t.Errorf("metrics come as %s", res.Header.Get("Content-Type"))

@@ -29,7 +29,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what is left is the system's temporary folder's
 	bin = dir
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "homeagent/cmd/homed", "homeagent/cmd/waiter")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -93,11 +93,15 @@ func newNode(t testing.TB, args ...string) *node {
 // shortDir makes a folder whose path leaves room for a socket name.
 func shortDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ha-")
+	dir, err := os.MkdirTemp("", "ha-") //nolint:usetesting // TempDir holds the name of the test, a socket's name has 100 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	return filepath.Join(dir, "d")
 }
 
@@ -178,7 +182,7 @@ func (n *node) wait() int {
 	select {
 	case <-n.done:
 	case <-time.After(patience):
-		n.cmd.Process.Kill()
+		_ = n.cmd.Process.Kill() // it may have ended meanwhile
 		n.t.Fatalf("homed does not end:\n%s", n.output)
 	}
 	n.cmd = nil
@@ -202,7 +206,7 @@ func (n *node) stop() {
 
 // kill ends the node as a power cut would.
 func (n *node) kill() {
-	n.cmd.Process.Kill()
+	_ = n.cmd.Process.Kill() // it may have ended meanwhile
 	<-n.done
 	n.cmd = nil
 }

@@ -280,7 +280,7 @@ func withVendor(t testing.TB, steps ...providertest.Step) (*node, *vendor) {
 	return n, v
 }
 
-// happens waits for the n-th event of a kind that fits, counted from the vendor's start.
+// happens waits for the first event of a kind that fits.
 func (v *vendor) happens(kind string, fits func(providertest.Event) bool) providertest.Event {
 	v.t.Helper()
 	ctx := bounded(v.t)
@@ -305,14 +305,6 @@ func (v *vendor) held(gate string) int {
 func (v *vendor) closed(request int) {
 	v.t.Helper()
 	v.happens(providertest.Closed, func(e providertest.Event) bool { return e.Request == request })
-}
-
-// received waits until n requests have come since the vendor's start.
-func (v *vendor) received(n int) {
-	v.t.Helper()
-	if _, err := v.Await(bounded(v.t), providertest.Received, n); err != nil {
-		v.t.Fatal(err)
-	}
 }
 
 // asked is a request body as far as tests look at it.
