@@ -300,7 +300,7 @@ func TestMissingFiles(t *testing.T) {
 				if err := os.Remove(path); err != nil {
 					t.Fatal(err)
 				}
-				refused(t, dir, c.text)
+				_ = refused(t, dir, c.text)
 				if err := os.WriteFile(path, data, 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -323,7 +323,7 @@ func TestManifestFlips(t *testing.T) {
 	for at := range size {
 		bad := snapshot(t, dir)
 		flip(t, filepath.Join(bad, dbName, manifestName), at)
-		refused(t, bad, "")
+		_ = refused(t, bad, "")
 	}
 }
 
@@ -337,7 +337,7 @@ func TestMarkSlots(t *testing.T) {
 	}
 	flip(t, path, 20)
 	flip(t, path, slotSize+20)
-	refused(t, dir, "mark: unreadable")
+	_ = refused(t, dir, "mark: unreadable")
 }
 
 // TestHalfCreatedLogs leaves empty files as a kill inside badger does: badger
@@ -377,7 +377,7 @@ func TestSalvage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := tabled(t, false)
 			c.break_(t, dir)
-			refused(t, dir, c.lost)
+			_ = refused(t, dir, c.lost)
 			db := open(t, dir, Options{Salvage: true})
 			if r := db.Report(); len(r.Lost) == 0 || !strings.Contains(r.Lost[0].String(), c.lost) {
 				t.Fatalf("report %+v", r)

@@ -20,9 +20,6 @@ import (
 
 var update = flag.Bool("update", false, "write the transcripts in testdata anew")
 
-// Update reports whether the test was run with -update; a package that keeps golden files of its own uses this flag too.
-func Update() bool { return *update }
-
 // Script steps one machine and writes its transcript. It is used by the test's goroutine.
 type Script struct {
 	t       testing.TB
