@@ -3,7 +3,9 @@ package kit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -45,29 +47,51 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 	return err
 }
 
+// abreast is how many actors are ended at the same time: with all of a crowded level at once, each would wait for the
+// others and its own timeout would mean nothing.
+const abreast = 256
+
+// maxNamed bounds how many of those left behind an error names.
+const maxNamed = 8
+
 // endAll ends the actors that among picks, level by level. Who is spawned meanwhile is found by the next look.
 func (rt *Runtime) endAll(ctx context.Context, among func(*cell) bool) error {
-	var errs []error
-	left := make(map[*cell]bool)
+	left := make(map[*cell]error)
 	for {
-		level := rt.deepest(func(c *cell) bool { return !left[c] && among(c) })
+		level := rt.deepest(func(c *cell) bool { return left[c] == nil && among(c) })
 		if len(level) == 0 {
-			return errors.Join(errs...)
+			return leftBehind(left)
 		}
 		var wg sync.WaitGroup
 		var mu sync.Mutex
+		slots := make(chan struct{}, abreast)
 		for _, c := range level {
+			slots <- struct{}{}
 			wg.Go(func() {
+				defer func() { <-slots }()
 				if err := rt.endCell(ctx, c); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
-					left[c] = true
-					errs = append(errs, err)
+					left[c] = err
 				}
 			})
 		}
 		wg.Wait()
 	}
+}
+
+// leftBehind makes one error of those that did not end, by path.
+func leftBehind(left map[*cell]error) error {
+	cells := slices.SortedFunc(maps.Keys(left), func(a, b *cell) int { return strings.Compare(a.path(), b.path()) })
+	var errs []error
+	for i, c := range cells {
+		if i == maxNamed {
+			errs = append(errs, fmt.Errorf("and %d more", len(cells)-i))
+			break
+		}
+		errs = append(errs, left[c])
+	}
+	return errors.Join(errs...)
 }
 
 // deepest returns the lowest level of the tree among the actors that pick picks.

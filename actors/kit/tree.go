@@ -1,7 +1,6 @@
 package kit
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -43,7 +42,7 @@ func (rt *Runtime) Tree() *messages.ActorInfo {
 		infos[parent].Children = append(infos[parent].Children, info)
 	}
 	for _, info := range infos {
-		slices.SortFunc(info.Children, func(a, b *messages.ActorInfo) int { return cmp.Compare(a.Path, b.Path) })
+		slices.SortFunc(info.Children, func(a, b *messages.ActorInfo) int { return strings.Compare(a.Path, b.Path) })
 	}
 	return root
 }
