@@ -11,9 +11,9 @@ import (
 	"homeagent/messages"
 )
 
-// Tree shows all actors, nested by their paths, which is as they supervise each other except for those that the kernel
-// puts below another (see above); the root's path is empty. A path segment without an actor
-// of its own, such as "turn" in "agents/main/turn/01J…", makes no node: the actor stands directly below its parent.
+// Tree shows all actors, nested as they supervise each other; a top-level actor whose path begins with another one's is
+// shown below that, such as "memory/graph" below "memory". The root's path is empty. A path segment without an actor of
+// its own, such as "turn" in "agents/main/turn/01J…", makes no node: the actor stands directly below its parent.
 func (rt *Runtime) Tree() *messages.ActorInfo {
 	now := rt.now()
 	cells := rt.table.all()

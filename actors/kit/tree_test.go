@@ -72,6 +72,20 @@ func TestTree(t *testing.T) {
 	})
 }
 
+// TestTreeByPath shows top-level actors below those whose path begins theirs, whoever was first.
+func TestTreeByPath(t *testing.T) {
+	run(t, func(w *world) {
+		for _, path := range []string{"m/graph/x", "m/graph", "m", "mm/graph", "lone/deep"} {
+			w.top(path, props(echo))
+		}
+		synctest.Wait()
+		want := ":running(lone/deep:running m:running(m/graph:running(m/graph/x:running)) mm/graph:running)"
+		if got := outline(w.Tree()); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
+}
+
 // TestInspect shows the machine's state and what its shell holds.
 func TestInspect(t *testing.T) {
 	run(t, func(w *world) {
