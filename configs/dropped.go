@@ -48,6 +48,7 @@ func DroppedKeys() []Dropped {
 		{"core.memory.text", "nothing to set: all memory is in store/ in the data folder"},
 		{"core.memory.documents", "nothing to set: all memory is in store/ in the data folder"},
 		{"core.memory.media.dir", "nothing to set: media is in store/ in the data folder"},
+		{"core.memory.media.enabled", notYet},
 		{"core.memory.multimodal_space.*", notYet},
 		{"core.agent.offload_enabled", notYet},
 		{"core.agent.offload_busy_after", notYet},

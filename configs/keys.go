@@ -121,16 +121,6 @@ func memoryKeys() []Key {
 			English: "Recalled memories", Chinese: "召回条数", Category: CategoryMemory, Apply: Live,
 			Description: "How many memories recall may add to a prompt. Zero turns automatic recall off; tools can still ask memory.",
 		},
-		{
-			Name: KeyMemoryContextEvents, Type: TypeInt, Unit: "events", Default: "200", Min: "10", Max: "10000", Step: "10",
-			English: "Events at hand", Chinese: "常驻上下文事件", Category: CategoryMemory, Apply: Live,
-			Description: "How many of the latest events are kept at hand in working memory; all older ones stay on disk, where recall finds them.",
-		},
-		{
-			Name: KeyMemoryMediaEnabled, Type: TypeBool, Default: "true",
-			English: "Keep media", Chinese: "保存媒体", Category: CategoryMemory, Apply: Live,
-			Description: "Whether images, sounds and files of a conversation are kept in memory; off keeps only that there was one.",
-		},
 	}
 }
 
@@ -153,7 +143,7 @@ func adminKeys() []Key {
 	return []Key{
 		{
 			Name: KeyAdminMaxBody, Type: TypeSize, Default: "32MiB", Min: "64KiB", Max: "1GiB",
-			English: "Largest request", Chinese: "请求大小上限", Category: CategoryAdmin, Apply: Live,
+			English: "Largest request", Chinese: "请求大小上限", Category: CategoryAdmin, Apply: Restart,
 			Description: "The largest HTTP request body that is read; a larger one is answered with 413.",
 		},
 		{
@@ -163,17 +153,17 @@ func adminKeys() []Key {
 		},
 		{
 			Name: KeyAdminHeartbeat, Type: TypeDuration, Default: "15s", Min: "1s", Max: "10m",
-			English: "Stream heartbeat", Chinese: "事件流心跳", Category: CategoryAdmin, Apply: Live,
+			English: "Stream heartbeat", Chinese: "事件流心跳", Category: CategoryAdmin, Apply: Restart,
 			Description: "How often an idle event stream sends a comment, so that both ends notice a dead connection.",
 		},
 		{
 			Name: KeyAdminAllowedOrigins, Type: TypeList, Check: checkOrigins,
-			English: "Allowed origins", Chinese: "允许的来源", Category: CategoryAdmin, Apply: Live,
+			English: "Allowed origins", Chinese: "允许的来源", Category: CategoryAdmin, Apply: Restart,
 			Description: "Origins of web pages, besides the node's own, that may call the HTTP interface, each as scheme://host or scheme://host:port.",
 		},
 		{
 			Name: KeyAdminAllowedHosts, Type: TypeList, Check: checkHosts,
-			English: "Allowed host names", Chinese: "允许的主机名", Category: CategoryAdmin, Apply: Live,
+			English: "Allowed host names", Chinese: "允许的主机名", Category: CategoryAdmin, Apply: Restart,
 			Description: "Values of the Host header, besides the address listened on and loopback, under which the node may be called, each as host or host:port.",
 		},
 	}

@@ -26,8 +26,6 @@ const (
 	KeyToolsTimeout = "core.tools.timeout." + wildcard
 
 	KeyMemoryRecallLimit   = "core.memory.recall_limit"
-	KeyMemoryContextEvents = "core.memory.context_events"
-	KeyMemoryMediaEnabled  = "core.memory.media.enabled"
 
 	KeyLogLevel     = "core.daemon.log_level"
 	KeyStoreReserve = "core.store.reserve_bytes"
