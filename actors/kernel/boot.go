@@ -202,7 +202,7 @@ func (w *world) openLog() error {
 func (w *world) openDoor() error {
 	s := w.settings()
 	door, err := admin.OpenDoor(admin.DoorOptions{
-		Listen: w.opt.Listen, Layout: w.layout, Hosts: s.List(configs.KeyAdminAllowedHosts), Log: w.log.Logger("admin"),
+		Listen: w.opt.Listen, Layout: w.layout, Hosts: s.List(configs.KeyAdminAllowedHosts), Origins: s.List(configs.KeyAdminAllowedOrigins), Log: w.log.Logger("admin"),
 	})
 	if err != nil {
 		return err

@@ -126,6 +126,9 @@ func (w *world) applySettings(s *configs.Snapshot) {
 	if level, err := obs.ParseLevel(s.String(configs.KeyLogLevel)); err == nil {
 		w.log.SetLevel(level)
 	}
+	if w.opt.Reserve == 0 {
+		w.db.SetReserve(s.Size(configs.KeyStoreReserve))
+	}
 	for _, src := range s.Sources() {
 		w.log.Secrets().Add(src.APIKey.Reveal())
 	}
@@ -168,6 +171,9 @@ func (w *world) persona(s *configs.Snapshot) string {
 		AgentName: s.String(configs.KeyAgentName), NodeName: w.opt.Name,
 		KernelVersion: w.build.Version, KernelCommit: w.build.Revision,
 	}.Expand(text)
+	if language := s.String(configs.KeyAgentLanguage); language != "" && language != "auto" {
+		text += "\n\nAnswer in the language " + language + ", whatever language you are written to in."
+	}
 	personal := s.String(configs.KeyAgentPersonalPrompt)
 	if personal == "" {
 		personal = w.personal()

@@ -16,11 +16,13 @@ import (
 
 // DB is the open store of a node. All methods are safe for concurrent use.
 type DB struct {
-	opt   Options
-	root  string
-	files string
-	b     *badger.DB
-	mark  *markFile
+	opt Options
+	// reserve is opt.Reserve as SetReserve left it.
+	reserve atomic.Int64
+	root    string
+	files   string
+	b       *badger.DB
+	mark    *markFile
 
 	// write serialises commits.
 	write  sync.Mutex
@@ -56,6 +58,7 @@ func Open(dir string, opt Options) (*DB, error) {
 	opt.fill()
 	db := &DB{opt: opt, root: dir, files: filepath.Join(dir, dbName), logs: map[string]bool{}, syncLog: syncFile, done: make(chan struct{})}
 	db.idle = sync.NewCond(&db.life)
+	db.reserve.Store(opt.Reserve)
 	var g *guard
 	if !opt.InMemory {
 		var err error
@@ -75,6 +78,10 @@ func Open(dir string, opt Options) (*DB, error) {
 	}
 	return db, nil
 }
+
+// SetReserve changes the free disk space in bytes below which writes are
+// refused, from the next write on; zero means no reserve.
+func (db *DB) SetReserve(bytes int64) { db.reserve.Store(max(bytes, 0)) }
 
 // prepare runs the guard over the folder.
 func (db *DB) prepare() (*guard, error) {
@@ -253,7 +260,7 @@ func (db *DB) Stats() Stats {
 		s.Bytes += int64(t.OnDiskSize)
 	}
 	if free, err := db.opt.Free(db.root); err == nil {
-		s.Free, s.DiskLow = free, free < db.opt.Reserve
+		s.Free, s.DiskLow = free, free < db.reserve.Load()
 	}
 	return s
 }

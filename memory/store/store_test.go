@@ -250,13 +250,16 @@ func TestDiskReserve(t *testing.T) {
 	if get(t, db, Task, "a") != "1" {
 		t.Error("reads fail below the reserve")
 	}
+	db.SetReserve(10 << 20)
+	put(t, db, Task, "c", "3")
+	db.SetReserve(opt.Reserve)
 	free.Store(1 << 30)
 	put(t, db, Task, "b", "2")
 	if err := db.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	if n := db.Stats().Commits; n != 2 {
-		t.Errorf("%d commits, want 2", n)
+	if n := db.Stats().Commits; n != 3 {
+		t.Errorf("%d commits, want 3", n)
 	}
 	free.Store(1 << 20)
 	if _, err := Open(t.TempDir(), quiet(opt)); !errors.Is(err, ErrDiskLow) {

@@ -152,15 +152,16 @@ func (db *DB) commitLocked(txn Txn) error {
 
 // room refuses a write of size bytes that would eat into the reserve.
 func (db *DB) room(size int64) error {
-	if db.opt.Reserve == 0 {
+	reserve := db.reserve.Load()
+	if reserve == 0 {
 		return nil
 	}
 	free, err := db.opt.Free(db.root)
 	if err != nil {
 		return fmt.Errorf("free space: %w", err)
 	}
-	if free-size < db.opt.Reserve {
-		return fmt.Errorf("%w: %d bytes free, reserve %d", ErrDiskLow, free, db.opt.Reserve)
+	if free-size < reserve {
+		return fmt.Errorf("%w: %d bytes free, reserve %d", ErrDiskLow, free, reserve)
 	}
 	return nil
 }
