@@ -485,7 +485,7 @@ func FuzzCheckTable(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := checkTable(path, 1, options.None, true)
+		_, err := new(checker).table(path, 1, options.None, true)
 		if same := bytes.Equal(data, table); same != (err == nil) {
 			t.Fatalf("unchanged: %v, err = %v", same, err)
 		}

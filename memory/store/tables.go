@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -37,6 +38,8 @@ type tableReport struct {
 	bad []uint64
 	// manifestBad is set when the manifest itself cannot be used.
 	manifestBad bool
+
+	check checker
 }
 
 // inspectTables reads the manifest and every table it names, without changing
@@ -69,6 +72,7 @@ func inspectTables(dir string, budget int64) (*tableReport, error) {
 			return nil, err
 		}
 	}
+	r.check = checker{} // the report lives on, its buffer need not
 	return r, nil
 }
 
@@ -85,7 +89,7 @@ func (r *tableReport) inspect(dir string, id uint64, c options.CompressionType, 
 	if err == nil {
 		var stamp uint64
 		full := r.verified+info.Size() <= budget
-		if stamp, err = checkTable(path, id, c, full); err == nil {
+		if stamp, err = r.check.table(path, id, c, full); err == nil {
 			r.stamp = max(r.stamp, stamp)
 			if full {
 				r.verified += info.Size()
@@ -108,10 +112,33 @@ func (r *tableReport) inspect(dir string, id uint64, c options.CompressionType, 
 // errTable marks what is wrong with the content of a table.
 var errTable = errors.New("table damaged")
 
-// checkTable verifies a table and returns the highest stamp in it. The file is
-// read, not mapped, so that a bad sector is an error and not a signal.
-func checkTable(path string, id uint64, c options.CompressionType, full bool) (stamp uint64, err error) {
-	data, err := os.ReadFile(path)
+// checker reads tables one after another into one buffer: with a buffer for each,
+// a node that opens a large store would begin its life with all of it as garbage.
+type checker struct{ buf []byte }
+
+// read reads a file whole; what it returns is valid until the next call.
+func (c *checker) read(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c.buf = slices.Grow(c.buf[:0], int(info.Size()))[:info.Size()]
+	n, err := io.ReadFull(file, c.buf)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // it shrank meanwhile; what is missing shows as damage
+	}
+	return c.buf[:n], err
+}
+
+// table verifies a table and returns the highest stamp in it. The file is read, not
+// mapped, so that a bad sector is an error and not a signal.
+func (c *checker) table(path string, id uint64, compression options.CompressionType, full bool) (stamp uint64, err error) {
+	data, err := c.read(path)
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +148,7 @@ func checkTable(path string, id uint64, c options.CompressionType, full bool) (s
 			err = fmt.Errorf("%w: unreadable", errTable)
 		}
 	}()
-	t, err := table.OpenInMemoryTable(data, id, &table.Options{Compression: c, BlockSize: 4 << 10})
+	t, err := table.OpenInMemoryTable(data, id, &table.Options{Compression: compression, BlockSize: 4 << 10})
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", errTable, err)
 	}
@@ -153,12 +180,13 @@ func (db *DB) VerifyTables(ctx context.Context) ([]Damage, error) {
 	}
 	defer db.leave()
 	var out []Damage
+	var check checker
 	for _, info := range db.b.Tables() {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
 		path := table.NewFilename(info.ID, db.files)
-		_, err := checkTable(path, info.ID, options.None, true)
+		_, err := check.table(path, info.ID, options.None, true)
 		switch {
 		case err == nil, os.IsNotExist(err):
 		case errors.Is(err, errTable):
@@ -205,9 +233,10 @@ func rebuildManifest(dir string) (dropped []string, err error) {
 		return nil, err
 	}
 	var changes []*pb.ManifestChange
+	var check checker
 	for _, name := range files {
 		id, _ := fileNumber(name, ".sst")
-		if _, err := checkTable(filepath.Join(dir, name), id, options.None, true); err != nil {
+		if _, err := check.table(filepath.Join(dir, name), id, options.None, true); err != nil {
 			dropped = append(dropped, name)
 			continue
 		}
