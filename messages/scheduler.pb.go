@@ -1014,7 +1014,7 @@ type SchedulerState struct {
 	Queue []*TaskView `protobuf:"bytes,4,rep,name=queue,proto3" json:"queue,omitempty"`
 	// Counters since the process started.
 	Counters *SchedulerCounters `protobuf:"bytes,5,opt,name=counters,proto3" json:"counters,omitempty"`
-	// Units left of the stop quota.
+	// Tasks that a stop has ended and whose end is not on disk yet.
 	StopQuota     int32 `protobuf:"varint,6,opt,name=stop_quota,json=stopQuota,proto3" json:"stop_quota,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -84,6 +84,11 @@ func (s *state) view() *messages.SchedulerState {
 	if s.current != nil {
 		v.Running = taskView(s.current)
 	}
+	for _, e := range s.ends {
+		if e.ops[0].GetEnd().GetEnd() == messages.End_END_STOPPED {
+			v.StopQuota++
+		}
+	}
 	for i := len(s.stack) - 1; i >= 0; i-- {
 		v.Stack = append(v.Stack, taskView(s.stack[i]))
 	}

@@ -98,7 +98,7 @@ func drawQueue(c *console, s *client.Scheduler) {
 		t.write(c)
 	}
 	n := s.Counters
-	c.printf("%s\n", c.paint(quiet, fmt.Sprintf("%d offered, %d started, %d suspended, %d resumed, %d steered, stop quota %d",
+	c.printf("%s\n", c.paint(quiet, fmt.Sprintf("%d offered, %d started, %d suspended, %d resumed, %d steered, %d being stopped",
 		n.Offered, n.Started, n.Suspended, n.Resumed, n.Steered, s.StopQuota)))
 }
 
