@@ -210,6 +210,35 @@ func TestSteerFinalDrain(t *testing.T) {
 	}
 }
 
+// A turn that was started again from its journal is offered once more what it took before: it is still its own, however
+// far the turn has come.
+func TestSteerTakenBefore(t *testing.T) {
+	w := newWorld(t)
+	w.journal = []*messages.JournalEntry{
+		{Kind: messages.JournalKind_JOURNAL_KIND_STARTED, Input: testInput("T1", "Hi")},
+		{Kind: messages.JournalKind_JOURNAL_KIND_STEERED, Round: 1, Input: testInput("T3", "and B?")},
+	}
+	w.hold = func(s kit.Send) bool {
+		r, ok := s.Msg.(*messages.RunStage)
+		return ok && r.GetStage() == messages.Stage_STAGE_BEFORE_OUTPUT
+	}
+	w.begin("", nil)
+	w.all()
+	var taken []bool
+	for _, f := range w.machine.Step(w.now, kit.Event{From: schedAddr, Corr: "s1", Msg: &messages.Steer{Generation: 5, Input: testInput("T3", "and B?")}}) {
+		if r, ok := f.(kit.Reply); ok {
+			taken = append(taken, r.Msg.(*messages.SteerTaken).GetTaken())
+		}
+	}
+	w.release()
+	if len(taken) != 1 || !taken[0] {
+		t.Errorf("taken %v", taken)
+	}
+	if got := w.end().GetSteered(); len(got) != 1 || got[0] != "T3" {
+		t.Errorf("steered %v", got)
+	}
+}
+
 func TestSteerTooLate(t *testing.T) {
 	w := newWorld(t)
 	w.hold = func(s kit.Send) bool {

@@ -120,8 +120,10 @@ func (m *machine) onSteer(e kit.Event, s *messages.Steer) {
 	if s.GetGeneration() != m.start.GetGeneration() {
 		return
 	}
-	taken := m.takesSteer()
-	if taken && !m.hasSteer(s.GetInput().GetId()) {
+	// A turn that was started again may be asked about an input that it has from its journal.
+	known := m.hasSteer(s.GetInput().GetId())
+	taken := known || m.takesSteer()
+	if taken && !known {
 		round := max(m.round, 1)
 		if m.phase >= completing && !(m.suspended && m.phase == completing) {
 			round++
