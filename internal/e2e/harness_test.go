@@ -83,6 +83,9 @@ func newNode(t testing.TB, args ...string) *node {
 		if n.cmd != nil {
 			n.kill()
 		}
+		if n.output != nil && strings.Contains(n.output.String(), "WARNING: DATA RACE") {
+			t.Error("the node raced")
+		}
 		if t.Failed() && n.output != nil {
 			t.Logf("homed said:\n%s", n.output)
 		}
