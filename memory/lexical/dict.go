@@ -64,6 +64,8 @@ func (d *Dictionary) Load(now time.Time) error {
 	if err := seg.LoadDictStr(string(text)); err != nil {
 		return fmt.Errorf("lexical: dictionary: %w", err)
 	}
+	// Loading leaves as much garbage as it keeps, and an idle node collects none.
+	defer debug.FreeOSMemory()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// Without the hidden Markov model: it glues unknown neighbours together.
