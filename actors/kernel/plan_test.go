@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"homeagent/actors/kit"
+	"homeagent/configs"
 )
 
 func row(kind string, requires, provides []kit.Facility) Row {
@@ -131,5 +132,29 @@ func TestTheTable(t *testing.T) {
 	}
 	if a.String() != b.String() || !strings.Contains(a.String(), "digest ") {
 		t.Errorf("the graph is not the same twice, or has no digest:\n%s", a.String())
+	}
+}
+
+func TestPromptTokens(t *testing.T) {
+	open := func(environ ...string) *configs.Snapshot {
+		r, err := configs.Open(configs.Options{
+			Values: configs.NewMapKV(), Secrets: configs.NewMapKV(), Vault: configs.NewVault(t.TempDir() + "/key"), Environ: environ,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Snapshot()
+	}
+	if n := promptTokens(open()); n != 480_000 {
+		t.Errorf("by default %d", n)
+	}
+	n := promptTokens(open(
+		"HOMED_CORE_LLM_SOURCES_BIG_ADAPTER=openai", "HOMED_CORE_LLM_SOURCES_BIG_CONTEXT_WINDOW=128000",
+		"HOMED_CORE_LLM_SOURCES_SMALL_ADAPTER=openai", "HOMED_CORE_LLM_SOURCES_SMALL_CONTEXT_WINDOW=8000",
+		"HOMED_CORE_LLM_SOURCES_OFF_ADAPTER=openai", "HOMED_CORE_LLM_SOURCES_OFF_CONTEXT_WINDOW=1000",
+		"HOMED_CORE_LLM_SOURCES_OFF_ENABLED=false",
+	))
+	if n != 6400 {
+		t.Errorf("with a small source %d", n)
 	}
 }

@@ -153,12 +153,28 @@ const maxPersonal = 64 << 10
 // turnSettings are read once for each turn, at its start.
 func (w *world) turnSettings() turn.Settings {
 	s := w.settings()
+	recalled := s.Int(configs.KeyMemoryRecallLimit)
+	if recalled == 0 {
+		recalled = -1 // a person's zero turns it off, where that of turn is its default
+	}
 	return turn.Settings{
 		Persona: w.persona(s), Rounds: s.Int(configs.KeyAgentMaxToolTurns),
-		PromptTokens: int(float64(s.Int(configs.KeyAgentContextLimit)) * s.Float(configs.KeyAgentContextRatio)),
-		History:      s.Int(configs.KeyAgentMaxContextSize), Recalled: s.Int(configs.KeyMemoryRecallLimit),
+		PromptTokens: promptTokens(s),
+		History:      s.Int(configs.KeyAgentMaxContextSize), Recalled: recalled,
 		Zone: s.Location(), Call: s.Duration(configs.KeyAgentToolTimeout),
 	}
+}
+
+// promptTokens is what a prompt may hold: a share of the smallest window among the sources that may be asked, since each
+// of them may be the one, and of the person's own limit.
+func promptTokens(s *configs.Snapshot) int {
+	window := s.Int(configs.KeyAgentContextLimit)
+	for _, src := range s.Sources() {
+		if src.Enabled && src.ContextWindow > 0 {
+			window = min(window, src.ContextWindow)
+		}
+	}
+	return int(float64(window) * s.Float(configs.KeyAgentContextRatio))
 }
 
 // persona is the head of the system prompt: the node's or the person's own, and what the person says of themselves.

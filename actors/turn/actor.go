@@ -35,7 +35,7 @@ type Settings struct {
 	PromptTokens int
 	// History is the most past events of a prompt; default 60.
 	History int
-	// Recalled is the most recalled items of a prompt; default 12.
+	// Recalled is the most recalled items of a prompt; default 12, negative means that nothing is recalled by itself.
 	Recalled int
 	// MaxTokens of an answer; zero leaves it to the source.
 	MaxTokens int
@@ -62,7 +62,9 @@ func (s Settings) withDefaults() Settings {
 	s.Rounds = orInt(s.Rounds, defaultRounds)
 	s.PromptTokens = orInt(s.PromptTokens, defaultPrompt)
 	s.History = orInt(s.History, defaultHistory)
-	s.Recalled = orInt(s.Recalled, defaultRecall)
+	if s.Recalled == 0 {
+		s.Recalled = defaultRecall
+	}
 	s.Ask = orTime(s.Ask, 30*time.Second)
 	s.StageAsk = orTime(s.StageAsk, 5*time.Minute)
 	s.Silence = orTime(s.Silence, 5*time.Minute)

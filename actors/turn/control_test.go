@@ -335,3 +335,21 @@ func TestForeignGeneration(t *testing.T) {
 		t.Errorf("answers %v", w.answers)
 	}
 }
+
+// A person may turn recall off; then memory is not asked and the prompt says nothing of it.
+func TestRecallOff(t *testing.T) {
+	w := newWorld(t)
+	w.settings.Recalled = -1
+	asked := false
+	w.hold = func(s kit.Send) bool {
+		_, ok := s.Msg.(*messages.Recall)
+		asked = asked || ok
+		return false
+	}
+	w.begin("", nil)
+	w.all()
+	w.wantEnd(answered, "ok", "Hello.")
+	if asked || strings.Contains(w.requests[0].GetMessages()[0].String(), "holds nothing on this") {
+		t.Errorf("memory was asked: %v\n%v", asked, w.requests[0].GetMessages()[0])
+	}
+}

@@ -24,6 +24,10 @@ func (m *machine) onContext(c *messages.ContextEvents) {
 }
 
 func (m *machine) askRecall() {
+	if m.set.Recalled < 0 {
+		m.prefixReady()
+		return
+	}
 	text := plainText(m.input.GetParts())
 	for _, s := range m.steers {
 		if t := plainText(s.input.GetParts()); t != "" {

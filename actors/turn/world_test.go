@@ -31,6 +31,8 @@ type world struct {
 	now     time.Time
 	queue   []kit.Event
 
+	settings Settings
+
 	model   func(*messages.CompletionRequest) *messages.CompletionResult
 	tools   []*messages.ToolDef
 	past    []*messages.Event
@@ -126,7 +128,8 @@ func (w *world) begin(name string, change func(*messages.StartTurn)) {
 	if change != nil {
 		change(s)
 	}
-	set := Settings{Persona: "You are Ada."}
+	set := w.settings
+	set.Persona = "You are Ada."
 	w.machine = New(testDeps, set, s)
 	w.queue, w.held, w.ended, w.finished = nil, nil, false, nil
 	if name != "" {
