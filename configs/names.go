@@ -25,7 +25,7 @@ const (
 	KeyToolsDenied  = "core.tools.denied"
 	KeyToolsTimeout = "core.tools.timeout." + wildcard
 
-	KeyMemoryRecallLimit   = "core.memory.recall_limit"
+	KeyMemoryRecallLimit = "core.memory.recall_limit"
 
 	KeyLogLevel     = "core.daemon.log_level"
 	KeyStoreReserve = "core.store.reserve_bytes"

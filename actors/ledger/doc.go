@@ -12,6 +12,9 @@
 //
 // All of them take effect in the order in which they came, so that a read sees every write that its sender sent before.
 //
+// On a full disk an input is refused at once (disk_low); all other writes, and reads of pending tasks, wait in order and
+// are tried every second until there is room.
+//
 // Phases: idle -> busy (one worker in the engine) -> idle. A restart loses what was not yet handed to the engine and the
 // answers under way; askers try again, and every operation may be given twice. Bounds: the mailbox, and maxGroup requests
 // for one visit of the engine.

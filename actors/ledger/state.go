@@ -10,12 +10,21 @@ import (
 	"homeagent/messages"
 )
 
-// maxGroup is how many requests one visit of the engine takes at most.
-const maxGroup = 1024
+const (
+	// maxGroup is how many requests one visit of the engine takes at most.
+	maxGroup = 1024
+	// maxHeld is how many requests wait for room on the disk at most.
+	maxHeld = 16384
+	// roomEvery is how often the disk is tried while it is low.
+	roomEvery = time.Second
+)
 
 type state struct {
 	waiting []kit.Event
 	busy    []kit.Event
+	// held waits, in order, for room on the disk; low is true from the first refusal until all of it is written.
+	held    []kit.Event
+	low     bool
 	groups  uint64
 	largest int
 	failed  uint64
@@ -24,6 +33,9 @@ type state struct {
 
 // New makes the machine of one incarnation.
 func New() kit.Machine { return &state{} }
+
+// room tries the disk again.
+type room struct{}
 
 // answers is what the worker brings back: one message for each request, in order.
 type answers []proto.Message
@@ -35,7 +47,9 @@ func (s *state) Step(_ time.Time, e kit.Event) []kit.Effect {
 	case kit.Started:
 		s.out = append(s.out, kit.Ready{})
 	case *messages.LedgerExecute, *messages.LedgerPending, *messages.TaskQuery, *messages.LedgerStats:
-		s.waiting = append(s.waiting, e)
+		s.take(e)
+	case room:
+		s.retry()
 	case answers:
 		s.onAnswers(m)
 	case *messages.Drain:
@@ -45,9 +59,89 @@ func (s *state) Step(_ time.Time, e kit.Event) []kit.Effect {
 	return s.out
 }
 
+// take lines a request up. While the disk is low, what depends on order lines up behind what waits for room; inputs do
+// not wait: whoever hands one over learns at once that it was not accepted.
+func (s *state) take(e kit.Event) {
+	switch {
+	case !s.low || !ordered(e.Msg):
+		s.waiting = append(s.waiting, e)
+	case len(s.held) >= maxHeld:
+		s.out = append(s.out, e.Reply(&messages.LedgerDone{Error: &messages.Error{
+			Code: "disk_low", Message: "The disk is almost full, and too much waits for room.", Hint: "Make room on the disk of the data folder.",
+		}}))
+	default:
+		s.held = append(s.held, e)
+	}
+}
+
+// ordered tells whether a request must not overtake others: a step of a turn, or a read that must see the steps.
+func ordered(m any) bool {
+	switch m := m.(type) {
+	case *messages.LedgerPending:
+		return true
+	case *messages.LedgerExecute:
+		for _, op := range m.GetOps() {
+			if op.GetAccept() != nil {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// retry takes what waits for room to the engine again, ahead of what came later.
+func (s *state) retry() {
+	if s.busy != nil {
+		s.out = append(s.out, kit.After{Key: "room", D: roomEvery, Msg: room{}})
+		return
+	}
+	n := min(len(s.held), maxGroup)
+	s.waiting = append(s.held[:n:n], s.waiting...)
+	s.held = s.held[n:]
+}
+
+// hold keeps the requests that the disk had no room for, ahead of those that came meanwhile.
+func (s *state) hold(refused []kit.Event) {
+	switch {
+	case len(refused) > 0:
+		if !s.low {
+			s.out = append(s.out, kit.Log{Level: kit.Warn, Text: "the disk is low: writes wait for room"})
+		}
+		s.low = true
+		s.held = append(refused, s.held...)
+		s.out = append(s.out, kit.After{Key: "room", D: roomEvery, Msg: room{}})
+	case s.low && len(s.held) > 0:
+		s.retry()
+	case s.low && !s.anyOrdered():
+		s.low = false
+		s.out = append(s.out, kit.Log{Level: kit.Info, Text: "there is room on the disk again"})
+	}
+}
+
+func (s *state) anyOrdered() bool {
+	for _, e := range s.waiting {
+		if ordered(e.Msg) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *state) onAnswers(a answers) {
-	for i, e := range s.busy {
+	busy := s.busy
+	s.busy = nil
+	var refused []kit.Event
+	for i, e := range busy {
 		done, isDone := a[i].(*messages.LedgerDone)
+		if done.GetError().GetCode() == "disk_low" && ordered(e.Msg) {
+			refused = append(refused, e)
+			continue
+		}
+		if len(refused) > 0 && ordered(e.Msg) && !isDone {
+			refused = append(refused, e) // a read that would miss what is held
+			continue
+		}
 		if done.GetError() != nil {
 			s.failed++
 		}
@@ -56,7 +150,7 @@ func (s *state) onAnswers(a answers) {
 		}
 		s.out = append(s.out, e.Reply(a[i]))
 	}
-	s.busy = nil
+	s.hold(refused)
 }
 
 // next hands what waits to the engine when it is idle.
@@ -81,5 +175,5 @@ func (s *state) next() {
 
 // Show implements kit.Shower.
 func (s *state) Show() any {
-	return map[string]any{"waiting": len(s.waiting), "in_engine": len(s.busy), "groups": s.groups, "largest": s.largest, "failed": s.failed}
+	return map[string]any{"waiting": len(s.waiting), "in_engine": len(s.busy), "wait_for_room": len(s.held), "groups": s.groups, "largest": s.largest, "failed": s.failed}
 }

@@ -90,3 +90,33 @@ func TestReadsSeeEarlierWrites(t *testing.T) {
 		t.Errorf("a failed read answered %v", out[4])
 	}
 }
+
+func TestDiskLow(t *testing.T) {
+	s := kittest.New(t, "disk_low", New(), start)
+	step := func(id string) kit.Event {
+		return kit.Event{From: kit.Path("agents/main/turn/a"), Corr: id, Msg: &messages.LedgerExecute{Ops: []*messages.LedgerOp{{
+			Op: &messages.LedgerOp_Journal{Journal: &messages.JournalEntry{TaskId: id}},
+		}}}}
+	}
+	accept := kit.Event{From: kit.Path("channels"), Corr: "in", Msg: &messages.LedgerExecute{Ops: []*messages.LedgerOp{{
+		Op: &messages.LedgerOp_Accept{Accept: &messages.AcceptInput{Input: &messages.Input{Id: "in"}}},
+	}}}}
+	low := &messages.LedgerDone{Error: &messages.Error{Code: "disk_low"}}
+	s.Step(0, step("a"))
+	s.Step(0, kit.Event{Msg: answers{low}})
+	s.Note("later steps line up behind it, and reads that must see them; an input is told at once")
+	s.Step(0, step("b"))
+	s.Step(0, kit.Event{From: kit.Path("agents/main/scheduler"), Corr: "p", Msg: &messages.LedgerPending{}})
+	s.Step(0, accept)
+	s.Step(0, kit.Event{Msg: answers{low}})
+	s.Note("still no room")
+	s.Step(roomEvery, kit.Event{Msg: room{}})
+	s.Step(0, step("c"))
+	s.Step(0, kit.Event{Msg: answers{low, low, &messages.PendingTasks{}}})
+	s.Note("room: all of it in order")
+	s.Step(roomEvery, kit.Event{Msg: room{}})
+	s.Step(0, kit.Event{Msg: answers{&messages.LedgerDone{}, &messages.LedgerDone{}, &messages.PendingTasks{}, &messages.LedgerDone{}}})
+	s.Step(0, step("d"))
+	s.Show()
+	s.Done()
+}

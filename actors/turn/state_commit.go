@@ -3,6 +3,7 @@ package turn
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -25,8 +26,12 @@ func (m *machine) write(entries ...*messages.JournalEntry) {
 }
 
 func (m *machine) execute(ops []*messages.LedgerOp) {
-	m.ask("ledger", m.deps.Ledger, &messages.LedgerExecute{Ops: ops, Sync: true}, m.set.Ask)
+	m.ask("ledger", m.deps.Ledger, &messages.LedgerExecute{Ops: ops, Sync: true}, roomAsk)
 }
+
+// roomAsk is how long the ledger may take: on a full disk it answers when a person has made room. A ledger that is gone is
+// told by the runtime.
+const roomAsk = 30 * 24 * time.Hour
 
 func (m *machine) entry(e *messages.JournalEntry) *messages.LedgerOp {
 	e.TaskId = m.task()

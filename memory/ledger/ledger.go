@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -65,14 +66,26 @@ func Open(db *store.DB, opt Options) (*Ledger, error) {
 // error if the sync failed: then it is not known whether its request will be
 // found after a restart.
 //
+// Once the disk has no room for a request, all later ones of the call are refused
+// for want of room as well, so that none overtakes it; those that accept an input
+// are tried.
+//
 // now stamps accepted inputs and stored blocks.
 func (l *Ledger) Execute(now time.Time, requests []*messages.LedgerExecute) []*messages.LedgerDone {
 	out := make([]*messages.LedgerDone, len(requests))
 	wants := make([]bool, len(requests))
 	sync := false
+	var low error
 	for i, r := range requests {
+		if low != nil && !accepts(r) {
+			out[i] = &messages.LedgerDone{Error: Fault(low)}
+			continue
+		}
 		results, err := l.run(now, r.GetOps())
 		if err != nil {
+			if errors.Is(err, store.ErrDiskLow) {
+				low = err
+			}
 			l.logRefused(err)
 			out[i] = &messages.LedgerDone{Error: Fault(err)}
 			continue
@@ -102,10 +115,10 @@ func (l *Ledger) logRefused(err error) {
 	}
 }
 
-func wantsSync(r *messages.LedgerExecute) bool {
-	if r.GetSync() {
-		return true
-	}
+func wantsSync(r *messages.LedgerExecute) bool { return r.GetSync() || accepts(r) }
+
+// accepts tells whether a request takes an input in.
+func accepts(r *messages.LedgerExecute) bool {
 	for _, op := range r.GetOps() {
 		if op.GetAccept() != nil {
 			return true
