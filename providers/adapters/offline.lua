@@ -125,16 +125,20 @@ local function run(req, w, name, args)
   return { { tools = { { index = 0, name = name, args = args } } }, { finish = "tool_calls", done = true } }
 end
 
-local function report(req, w)
-  local first = #req.messages
+-- results gives the results of the calls that were asked for last, which nobody has told the person yet: those at the
+-- end, or before what the person said meanwhile. The second value tells whether the person did.
+local function results(req, w)
+  local last = #req.messages
+  while last > 0 and req.messages[last].role == "user" do last = last - 1 end
+  local first = last + 1
   while first > 1 and req.messages[first - 1].role == "tool" do first = first - 1 end
   local out = {}
-  for i = first, #req.messages do
+  for i = first, last do
     local m = req.messages[i]
     out[#out + 1] = (m.failed and w.failure or w.result)(m.name or "?")
     out[#out + 1] = m.text
   end
-  return lines(out)
+  return out, last < #req.messages
 end
 
 local asking = {
@@ -174,12 +178,19 @@ local function remember(req, w, question, attached)
   return lines(out)
 end
 
-local function respond(req)
+local respond
+function respond(req)
   local user = last_user(req)
   local text = trim(user and user.text or "")
   local question = trim(req.question ~= "" and req.question or text)
   local w = language(question)
-  if #req.messages > 0 and req.messages[#req.messages].role == "tool" then return report(req, w) end
+  local told, more = results(req, w)
+  if #told > 0 and not more then return lines(told) end
+  if #told > 0 then
+    local answer = respond({ messages = { user }, tools = req.tools, recalled = req.recalled, memory_none = req.memory_none, question = question })
+    table.insert(answer, 1, { text = table.concat(told, "\n") .. "\n" })
+    return answer
+  end
   if question == "/tools" then return tool_list(req, w) end
   local name, args = named(question)
   if name then return run(req, w, name, args) end

@@ -133,3 +133,19 @@ func TestOfflineReportsResults(t *testing.T) {
 		t.Errorf("got %q, want %q", res.GetText(), want)
 	}
 }
+
+// What the person says while a tool runs does not make its result get lost.
+func TestOfflineReportsBeforeWhatWasSaidMeanwhile(t *testing.T) {
+	res, _ := offline(t, func(r *messages.CompletionRequest) {
+		ask("/tool memory_recall {}")(r)
+		r.Messages = append(r.Messages,
+			&messages.ChatMessage{Role: messages.Role_ROLE_ASSISTANT, Calls: []*messages.ToolInvocation{{VendorId: "a", Name: "memory_recall", ArgumentsJson: []byte(`{}`)}}},
+			&messages.ChatMessage{Role: messages.Role_ROLE_TOOL, VendorCallId: "a", ToolName: "memory_recall", Parts: []*messages.Part{{Content: &messages.Part_Text{Text: "three facts"}}}},
+			&messages.ChatMessage{Role: messages.Role_ROLE_USER, Parts: []*messages.Part{{Content: &messages.Part_Text{Text: "And where is the key?"}}}},
+		)
+		r.Question, r.MemoryNone = "And where is the key?", true
+	})
+	if text := res.GetText(); !strings.HasPrefix(text, "Result of memory_recall:\nthree facts\n") || !strings.Contains(text, "I remember nothing about it.") {
+		t.Errorf("%q", text)
+	}
+}
