@@ -30,8 +30,9 @@
 //  2. A chain that breaks above the mark is a torn tail that nobody was
 //     promised: it is cut, named in the log, and the store opens.
 //
-// The write-ahead files are copied aside before either is decided. The copy is
-// removed when nothing had to be cut.
+// After an unclean stop the write-ahead files are copied aside before either is
+// decided, and whenever damage is found. The copy is removed when nothing had to
+// be cut.
 //
 // The mark is written after each sync but flushed on its own only from time to
 // time, see Options.MarkEvery: a power cut may bring back an older mark, which

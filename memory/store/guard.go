@@ -258,6 +258,11 @@ func (g *guard) missing(tornFile string) Damage {
 }
 
 func (g *guard) damaged(items []Damage) error {
+	if g.report.Copy == "" {
+		if err := g.copy(); err != nil {
+			g.log.Error("write-ahead files were not copied aside", "error", err)
+		}
+	}
 	if g.report.Copy != "" {
 		// A failure to mark the copy only means that it may be pruned later.
 		_ = os.WriteFile(filepath.Join(g.report.Copy, keepNote), nil, 0o600)
