@@ -232,10 +232,11 @@ func (s *state) onDestroy(e kit.Event, m *messages.DestroyAgent) {
 }
 
 func (s *state) unknown(name string) *messages.Error {
-	return &messages.Error{
-		Code: "unknown_agent", Message: fmt.Sprintf("There is no resident %q.", name),
-		Hint: "Residents: " + strings.Join(slices.Sorted(maps.Keys(s.children)), ", ") + ".",
+	hint := "There are no residents."
+	if len(s.children) > 0 {
+		hint = "Residents: " + strings.Join(slices.Sorted(maps.Keys(s.children)), ", ") + "."
 	}
+	return &messages.Error{Code: "unknown_agent", Message: fmt.Sprintf("There is no resident %q.", name), Hint: hint}
 }
 
 // destroy stops a resident; when it has ended, its tasks are settled and it is forgotten.

@@ -4,6 +4,7 @@ package store
 
 import (
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,15 @@ func freeSpace(dir string) (int64, error) {
 		return 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
 	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // the types differ by system
+}
+
+// usedSpace returns the bytes that a file occupies: badger's files are created
+// larger than what is in them.
+func usedSpace(info os.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int64(s.Blocks) * 512 //nolint:unconvert // the type differs by system
+	}
+	return info.Size()
 }
 
 // syncDir makes the names in dir durable.

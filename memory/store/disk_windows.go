@@ -19,6 +19,9 @@ func freeSpace(dir string) (int64, error) {
 	return int64(free), nil
 }
 
+// usedSpace returns the size of a file.
+func usedSpace(info os.FileInfo) int64 { return info.Size() }
+
 // syncDir does nothing: the system has no such operation and keeps names in its
 // own journal.
 func syncDir(string) error { return nil }

@@ -241,12 +241,27 @@ type Stats struct {
 	Commits uint64
 	// Syncs counts the syncs that reached the disk.
 	Syncs uint64
-	// Bytes is the size of the tables on disk, without write-ahead files.
+	// Bytes is what the database occupies on disk; zero in memory.
 	Bytes int64
 	// Free is the free space of the disk; negative when unknown.
 	Free int64
 	// DiskLow is true while writes are refused for want of space.
 	DiskLow bool
+}
+
+// occupied sums what the files of a folder occupy; those that go meanwhile count
+// nothing.
+func occupied(dir string) (sum int64) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, e := range list {
+		if info, err := e.Info(); err == nil {
+			sum += usedSpace(info)
+		}
+	}
+	return sum
 }
 
 // Stats returns the figures of the moment; it asks the system for the free space.
@@ -256,8 +271,8 @@ func (db *DB) Stats() Stats {
 		return s
 	}
 	defer db.leave()
-	for _, t := range db.b.Tables() {
-		s.Bytes += int64(t.OnDiskSize)
+	if !db.opt.InMemory {
+		s.Bytes = occupied(db.files)
 	}
 	if free, err := db.opt.Free(db.root); err == nil {
 		s.Free, s.DiskLow = free, free < db.reserve.Load()

@@ -258,6 +258,9 @@ func TestDiskReserve(t *testing.T) {
 	if err := db.Sync(); err != nil {
 		t.Fatal(err)
 	}
+	if n := db.Stats().Bytes; n <= 0 || n > 8<<20 {
+		t.Errorf("three small values occupy %d bytes", n)
+	}
 	if n := db.Stats().Commits; n != 3 {
 		t.Errorf("%d commits, want 3", n)
 	}
