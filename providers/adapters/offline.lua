@@ -85,6 +85,9 @@ local function named(text)
   end
 end
 
+-- bare are the words that ask for the list of tools.
+local bare = { ["/tools"] = true, ["/tool"] = true }
+
 local function finish(pieces)
   pieces[#pieces + 1] = { finish = "stop", done = true }
   return pieces
@@ -120,7 +123,7 @@ local function run(req, w, name, args)
   args = trim(args)
   if args == "" then args = "{}" end
   local value, why = json.decode(args)
-  if value == nil then return lines({ w.bad_json(name, why) }) end
+  if value == nil then return lines({ w.bad_json(name, (why:gsub("^lua: json: ", ""))) }) end
   if type(value) ~= "table" or args:sub(1, 1) ~= "{" then return lines({ w.bad_json(name, "{…}") }) end
   return { { tools = { { index = 0, name = name, args = args } } }, { finish = "tool_calls", done = true } }
 end
@@ -156,13 +159,35 @@ local function asks(text)
   return asking[(text:lower():match("^[%a']+") or "")] or false
 end
 
+-- forms are the patterns of what offline itself says.
+local forms = {}
+for _, w in pairs(words) do
+  for _, l in ipairs({ w.notice, w.tools, w.no_tools, w.result("\1"), w.failure("\1"), w.unknown("\1"), w.bad_json("\1", "\2") }) do
+    forms[#forms + 1] = "^" .. l:gsub("%p", "%%%0"):gsub("\1", "%%S+"):gsub("\2", ".*")
+  end
+end
+
+local function own(text)
+  for _, form in ipairs(forms) do
+    if text:find(form) then return true end
+  end
+  return false
+end
+
+-- worth tells whether something that memory brought up is worth telling: what offline itself said, and the tools that it
+-- was told to run, would only repeat themselves.
+local function worth(r, text)
+  if r.speaker == "user" then return not named(text) and not bare[text] end
+  return not own(text)
+end
+
 local function remember(req, w, question, attached)
   local out = { w.notice }
   if attached then out[#out + 1] = w.attached end
   local items = {}
   for _, r in ipairs(req.recalled) do
     local text = trim(r.text)
-    if text ~= "" and text ~= question then
+    if text ~= "" and text ~= question and worth(r, text) then
       items[#items + 1] = w.item(date(r.at), w.said[r.speaker] or r.speaker, text)
     end
   end
@@ -191,7 +216,8 @@ function respond(req)
     table.insert(answer, 1, { text = table.concat(told, "\n") .. "\n" })
     return answer
   end
-  if question == "/tools" then return tool_list(req, w) end
+  if bare[question] then return tool_list(req, w) end
+  if own(question) then return lines({ question }) end -- the report of a resident, which has no model either: passed on
   local name, args = named(question)
   if name then return run(req, w, name, args) end
   local attached = false

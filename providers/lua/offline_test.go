@@ -83,6 +83,37 @@ func TestOfflineAnswersFromMemory(t *testing.T) {
 	}
 }
 
+// Its own notices and the commands that it was given are in memory too, but say nothing.
+func TestOfflineTellsNotWhatItSaidItself(t *testing.T) {
+	notice, _ := offline(t, func(r *messages.CompletionRequest) { r.MemoryNone = true })
+	chinese, _ := offline(t, ask("锅炉今天修好了。"))
+	list, _ := offline(t, ask("/tools"))
+	unknown, _ := offline(t, ask("使用工具 nothing {}"))
+	bad, _ := offline(t, ask("使用工具 memory_recall {"))
+	if res, _ := offline(t, ask(notice.GetText())); res.GetText() != notice.GetText() {
+		t.Errorf("the report of a resident is passed on as %q", res.GetText())
+	}
+	noise := []*messages.RecalledItem{
+		{Text: notice.GetText(), Speaker: "agent"}, {Text: chinese.GetText(), Speaker: "agent"},
+		{Text: notice.GetText(), Speaker: "cook"}, {Text: list.GetText(), Speaker: "agent"},
+		{Text: unknown.GetText(), Speaker: "agent"}, {Text: bad.GetText(), Speaker: "agent"},
+		{Text: "Result of time_now:\n{}", Speaker: "agent"}, {Text: "The tool time_now failed:\nno clock", Speaker: "agent"},
+		{Text: "/tools", Speaker: "user"}, {Text: "/tool", Speaker: "user"}, {Text: "/tool nothing {}", Speaker: "user"},
+	}
+	res, _ := offline(t, func(r *messages.CompletionRequest) { r.Recalled = noise })
+	if text := res.GetText(); !strings.Contains(text, "I remember nothing about it.") || strings.Contains(text, "- ") {
+		t.Errorf("%q", text)
+	}
+	res, _ = offline(t, func(r *messages.CompletionRequest) {
+		r.Recalled = append(noise, &messages.RecalledItem{Text: "Result of the match: 2 to 1", Speaker: "agent"},
+			&messages.RecalledItem{Text: "Result of time_now:\nnoon", Speaker: "user"})
+	})
+	if text := res.GetText(); strings.Count(text, "\n- ") != 2 || !strings.Contains(text, "- I: Result of the match") ||
+		!strings.Contains(text, "- you: Result of time_now") {
+		t.Errorf("%q", text)
+	}
+}
+
 func TestOfflineRunsNamedTools(t *testing.T) {
 	for text, args := range map[string]string{
 		`/tool memory_commit {"fact": "x", "n": 12345678901234567890}`: `{"fact": "x", "n": 12345678901234567890}`,
@@ -107,12 +138,14 @@ func TestOfflineRunsNamedTools(t *testing.T) {
 		`/tool nothing {}`:          "There is no tool named nothing",
 		`/tool memory_commit {"a":`: "must be a JSON object",
 		`/tool memory_commit [1]`:   "must be a JSON object",
+		`/tool memory_commit {"b":`: "unexpected end",
 		`/tools`:                    "- memory_recall: Look into memory.",
+		`/tool`:                     "- memory_recall: Look into memory.",
 		`tell me how to use tools`:  "No model is configured",
 		`使用工具 nothing {}`:           "没有名为 nothing 的工具",
 	} {
 		res, _ := offline(t, ask(text))
-		if len(res.GetCalls()) != 0 || !strings.Contains(res.GetText(), part) {
+		if len(res.GetCalls()) != 0 || !strings.Contains(res.GetText(), part) || strings.Contains(res.GetText(), "lua:") {
 			t.Errorf("%s: %v", text, res)
 		}
 	}
