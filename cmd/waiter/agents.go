@@ -22,7 +22,7 @@ func (*agentsListCmd) Run(c *console, node *client.Client) error {
 		return err
 	}
 	return c.show(got, func() {
-		t := &table{head: []string{"AGENT", "STATE", "AGE", "FOR", "LAST REPORT"}}
+		t := &table{head: []string{"AGENT", "STATE", "AGE", "FOR", "LAST REPORT"}, less: []int{2, 3}}
 		for _, a := range got.Agents {
 			t.add(a.Agent, cell{a.State, stateColor(a.State)}, ago(a.Created), short(clean(a.TaskPrompt), 40),
 				short(clean(a.LastReport), 50))

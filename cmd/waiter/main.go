@@ -40,7 +40,17 @@ type console struct {
 	interrupts <-chan os.Signal
 	// color says that out is a terminal that shows colours.
 	color bool
-	json  bool
+	// size tells how many places and lines the terminal has; nil for what is none.
+	size func() (places, lines int)
+	json bool
+}
+
+// screen is the size of the terminal that is written to; zeros mean that nothing bounds what is written.
+func (c *console) screen() (places, lines int) {
+	if c.size == nil {
+		return 0, 0
+	}
+	return c.size()
 }
 
 // cli is the command line.
@@ -80,7 +90,7 @@ func main() {
 	signal.Notify(interrupts, os.Interrupt)
 	c := &console{
 		ctx: ctx, in: os.Stdin, out: os.Stdout, errout: os.Stderr, env: os.Getenv, interrupts: interrupts,
-		color: colors(os.Stdout, os.Getenv),
+		color: colors(os.Stdout, os.Getenv), size: sizeOf(os.Stdout),
 	}
 	os.Exit(run(c, os.Args[1:]))
 }

@@ -74,7 +74,7 @@ func (q *queueCmd) Run(c *console, node *client.Client) error {
 }
 
 func drawQueue(c *console, s *client.Scheduler) {
-	t := &table{head: []string{"", "TASK", "LEVEL", "FOR", "PHASE", "CHANNEL", "CONVERSATION", "PREEMPTED", "TEXT"}}
+	t := &table{head: []string{"", "TASK", "LEVEL", "FOR", "PHASE", "CHANNEL", "CONVERSATION", "PREEMPTED", "TEXT"}, less: []int{6, 5, 7, 4}}
 	add := func(where, color string, w *client.Work) {
 		level := fmt.Sprint(w.Level)
 		if w.Effective != w.Level {
@@ -126,6 +126,7 @@ func (*usageCmd) Run(c *console, node *client.Client) error {
 		t := &table{
 			head:  []string{"SOURCE", "MODEL", "ROUNDS", "FAILED", "PROMPT", "CACHED", "OUTPUT", "REASONING", "TOTAL"},
 			right: map[int]bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true},
+			less:  []int{5, 7, 3, 2},
 		}
 		for _, m := range u.Models {
 			t.add(m.Source, m.Model, m.Rounds, m.Failed, m.Prompt, m.Cached, m.Output, m.Reasoning, m.Total)

@@ -32,7 +32,7 @@ func (l *configListCmd) Run(c *console, node *client.Client) error {
 		return err
 	}
 	return c.show(got, func() {
-		t := &table{head: []string{"KEY", "VALUE", "UNIT", "FROM", "MEANING"}}
+		t := &table{head: []string{"KEY", "VALUE", "UNIT", "FROM", "MEANING"}, less: []int{2, 3}}
 		for _, v := range got.Values {
 			t.add(v.Key, cell{short(clean(client.Plain(v.Value)), 40), strong}, v.Unit, v.Origin, short(v.Description, 60))
 		}
@@ -137,6 +137,7 @@ func drawSources(c *console, got *client.Sources) {
 	t := &table{
 		head:  []string{"SOURCE", "STATE", "ADAPTER", "MODEL", "ORDER", "KEY", "ACTIVE", "CALLS", "FAILED", "LAST FAILURE"},
 		right: map[int]bool{4: true, 6: true, 7: true, 8: true},
+		less:  []int{2, 4, 5, 6, 7},
 	}
 	for _, s := range got.Sources {
 		key, last, state := "no", "", s.State

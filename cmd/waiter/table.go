@@ -16,6 +16,20 @@ func colors(w *os.File, env func(string) string) bool {
 	return term.IsTerminal(int(w.Fd())) && env("NO_COLOR") == "" && env("TERM") != "dumb"
 }
 
+// sizeOf tells the size of the terminal w, as it is when it is asked; nil for what is no terminal.
+func sizeOf(w *os.File) func() (places, lines int) {
+	if !term.IsTerminal(int(w.Fd())) {
+		return nil
+	}
+	return func() (places, lines int) {
+		places, lines, err := term.GetSize(int(w.Fd()))
+		if err != nil {
+			return 0, 0
+		}
+		return places, lines
+	}
+}
+
 // Colours by what they mean.
 const (
 	quiet  = "\x1b[2m"
@@ -41,7 +55,9 @@ type cell struct{ text, color string }
 type table struct {
 	head  []string
 	right map[int]bool // columns of numbers
-	rows  [][]cell
+	// less are the columns that a narrow terminal can do without, the first one first.
+	less []int
+	rows [][]cell
 }
 
 func (t *table) add(cells ...any) {
@@ -57,8 +73,15 @@ func (t *table) add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// write draws the table; the last column is not padded.
-func (t *table) write(c *console) {
+const (
+	gap = 2 // places between two columns
+	// minLast is how much of the last column a terminal should show, before other columns are left out for it.
+	minLast = 24
+)
+
+// fit leaves columns out until the table fits a terminal of so many places, and tells how wide each one is; those left
+// out are -1. The last one gets what remains, but no less than the width of its head.
+func (t *table) fit(places int) []int {
 	width := make([]int, len(t.head))
 	for i, h := range t.head {
 		width[i] = columns(h)
@@ -68,9 +91,41 @@ func (t *table) write(c *console) {
 			width[i] = max(width[i], columns(f.text))
 		}
 	}
+	if places <= 0 {
+		return width
+	}
+	last := len(width) - 1
+	before := func() (n int) {
+		for _, w := range width[:last] {
+			if w >= 0 {
+				n += w + gap
+			}
+		}
+		return n
+	}
+	for _, i := range t.less {
+		if before()+min(width[last], minLast) <= places {
+			break
+		}
+		width[i] = -1
+	}
+	width[last] = min(width[last], max(places-before(), columns(t.head[last])))
+	return width
+}
+
+// write draws the table; the last column is not padded, and cut where the terminal ends.
+func (t *table) write(c *console) {
+	places, _ := c.screen()
+	width := t.fit(places)
 	line := func(row []cell) {
 		var b strings.Builder
 		for i, f := range row {
+			if width[i] < 0 {
+				continue
+			}
+			if i == len(row)-1 && columns(f.text) > width[i] {
+				f.text = short(f.text, width[i])
+			}
 			pad := strings.Repeat(" ", width[i]-columns(f.text))
 			text := c.paint(f.color, f.text)
 			switch {
@@ -82,7 +137,7 @@ func (t *table) write(c *console) {
 				b.WriteString(text + pad)
 			}
 			if i < len(row)-1 {
-				b.WriteString("  ")
+				b.WriteString(strings.Repeat(" ", gap))
 			}
 		}
 		_, _ = io.WriteString(c.out, strings.TrimRight(b.String(), " ")+"\n")

@@ -32,16 +32,29 @@ func (t *treeCmd) Run(c *console, node *client.Client) error {
 			}
 			return err
 		}
-		if c.color {
-			c.printf("\x1b[H\x1b[2J")
-		}
-		c.printf("%s", screen.String())
+		c.printf("%s", c.frame(screen.String()))
 		select {
 		case <-tick.C:
 		case <-c.ctx.Done():
 			return nil
 		}
 	}
+}
+
+// frame is what is written so that a terminal shows text in place of what it showed before, the top of it where not all
+// has room. Elsewhere frames follow each other.
+func (c *console) frame(text string) string {
+	_, room := c.screen()
+	if room < 2 || c.json {
+		return text
+	}
+	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if room--; len(all) > room { // the cursor stands on a line of its own
+		more := fmt.Sprintf("… %d more; waiter tree -w PATH shows a part", len(all)-room+1)
+		all = append(all[:room-1:room-1], c.paint(quiet, more))
+	}
+	// Home, each line with what was behind it gone, and all that was below gone: nothing flickers.
+	return "\x1b[H" + strings.Join(all, "\x1b[K\n") + "\x1b[K\n\x1b[J"
 }
 
 func (t *treeCmd) once(c *console, node *client.Client) error {
@@ -75,6 +88,7 @@ func drawTree(c *console, root *client.Actor) {
 	t := &table{
 		head:  []string{"ACTOR", "STATE", "SINCE", "USER", "CTRL", "HANDLED", "RATE/S", "MEAN", "RESTARTS", "DOES"},
 		right: map[int]bool{3: true, 4: true, 5: true, 6: true, 7: true, 8: true},
+		less:  []int{2, 7, 4, 5, 6, 3, 8},
 	}
 	var walk func(a *client.Actor, parent, lead, below string)
 	walk = func(a *client.Actor, parent, lead, under string) {
@@ -127,12 +141,16 @@ func restarts(a *client.Actor) cell {
 	return cell{fmt.Sprint(a.Restarts), warn}
 }
 
-// does is what an actor is about: the message in work when it takes long, else its own line.
+// does is what an actor is about: the message in work when it takes long, else why it failed last and its own line.
 func does(a *client.Actor) string {
 	if a.CurrentMS >= 100 {
 		return fmt.Sprintf("%s for %s", a.Current, span(time.Duration(a.CurrentMS)*time.Millisecond))
 	}
-	return short(clean(a.Summary), 60)
+	text := clean(a.Summary)
+	if a.LastFailure != "" {
+		text = strings.TrimSuffix("failed: "+clean(a.LastFailure)+"; "+text, "; ")
+	}
+	return short(text, 100)
 }
 
 type inspectCmd struct {
