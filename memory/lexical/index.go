@@ -18,13 +18,15 @@ const MaxTermBytes = 384 << 10
 // sessionGap is the silence that begins a new session of a conversation.
 const sessionGap = time.Hour
 
-// Index writes and searches the inverted index. The zero value works without the
-// second field and with dates in UTC.
+// Index writes and searches the inverted index of one store. The zero value works
+// without the second field and with dates in UTC.
 type Index struct {
 	// Words is the dictionary for the second field; nil means none.
 	Words *Dictionary
 	// Zone is the person's zone, in which dates are indexed; nil means UTC.
 	Zone *time.Location
+
+	shelf shelf
 }
 
 // Indexed reports whether an event has text to be found by.

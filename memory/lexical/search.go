@@ -69,7 +69,7 @@ func (x *Index) Search(txn store.Txn, q Query, s Search) ([]Hit, error) {
 	if q.Empty() {
 		return nil, nil
 	}
-	run := &run{txn: txn, s: s, texts: map[uint64]*text{}}
+	run := &run{txn: txn, s: s, shelf: &x.shelf, texts: map[uint64]*text{}, shelved: map[uint64]bool{}}
 	run.acc = accumulators.Get().(*accumulator)
 	defer func() {
 		run.acc.reset()
@@ -90,7 +90,9 @@ type run struct {
 	figures  figures
 	acc      *accumulator
 	evidence []string // bit of acc.matched to term
+	shelf    *shelf
 	texts    map[uint64]*text
+	shelved  map[uint64]bool // those of texts that came from the shelf
 }
 
 // score adds BM25 of every term to the accumulator.
@@ -274,44 +276,84 @@ func (r *run) around(n uint64, fn func(m uint64, weight float64)) error {
 		{weightPrev, func(t *text) uint64 { return t.prev }},
 		{weightNext, func(t *text) uint64 { return t.next }},
 	} {
-		weight, cur := way.weight, t
+		weight, at := way.weight, n
 		for range 2 {
-			m := way.step(cur)
-			if m == 0 {
-				break
-			}
-			next, err := r.text(m)
+			m, next, err := r.beside(at, way.step)
 			if err != nil {
 				return err
 			}
-			if next.session != t.session {
+			if next == nil || next.session != t.session {
 				break
 			}
 			fn(m, weight)
-			weight, cur = weight*weightSecond, next
+			weight, at = weight*weightSecond, m
 		}
 	}
 	return nil
 }
 
+// beside follows step from the text n; nil when there is none. What stands on the
+// shelf may be newer than the snapshot of this search: a neighbour that is not there
+// is then looked for again from the record itself.
+func (r *run) beside(n uint64, step func(*text) uint64) (uint64, *text, error) {
+	for {
+		t, err := r.text(n)
+		if err != nil {
+			return 0, nil, err
+		}
+		m := step(t)
+		if m == 0 {
+			return 0, nil, nil
+		}
+		next, err := r.text(m)
+		if !errors.Is(err, errMissing) || !r.shelved[n] {
+			return m, next, err
+		}
+		if err := r.read(n); err != nil {
+			return 0, nil, err
+		}
+	}
+}
+
+// text is the text n, from the shelf or from the store.
 func (r *run) text(n uint64) (*text, error) {
 	if t, ok := r.texts[n]; ok {
 		return t, nil
 	}
+	if t := r.shelf.get(n); t != nil {
+		r.texts[n], r.shelved[n] = t, true
+		return t, nil
+	}
+	if err := r.read(n); err != nil {
+		return nil, err
+	}
+	t := r.texts[n]
+	if t.next != 0 {
+		r.shelf.put(n, t)
+	}
+	return t, nil
+}
+
+// errMissing: a text that another one names is not in the store.
+var errMissing = fmt.Errorf("%w: a text is missing", ErrCorrupt)
+
+// read reads the text n as of the snapshot.
+func (r *run) read(n uint64) error {
 	key := textKey(n)
 	b, err := r.txn.Get(key)
 	if err != nil {
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("%w: text %d is missing", ErrCorrupt, n)
+			return fmt.Errorf("%w: %d", errMissing, n)
 		}
-		return nil, err
+		return err
 	}
 	t, err := decodeText(key, b)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.texts[n] = &t
-	return &t, nil
+	delete(r.shelved, n)
+	return nil
 }
 
 // accumulator holds the scores of one search, in blocks by number.

@@ -46,12 +46,12 @@ func search(t testing.TB, db *store.DB, x *Index, text string, s Search) []Hit {
 	return hits
 }
 
-func measure(t *testing.T, list []memorytest.Corpus, x *Index, k ...int) []float64 {
+func measure(t *testing.T, list []memorytest.Corpus, k ...int) []float64 {
 	t.Helper()
-	dbs := make([]*store.DB, len(list))
+	dbs, xs := make([]*store.DB, len(list)), make([]Index, len(list))
 	for i := range list {
 		dbs[i] = openStore(t)
-		index(t, dbs[i], x, list[i].Events...)
+		index(t, dbs[i], &xs[i], list[i].Events...)
 	}
 	var out []float64
 	for _, k := range k {
@@ -59,7 +59,7 @@ func measure(t *testing.T, list []memorytest.Corpus, x *Index, k ...int) []float
 		n := 0
 		r := memorytest.Recall(t, list, k, func(c int, q string) []string {
 			start := time.Now()
-			hits := search(t, dbs[c], x, q, Search{Agent: "main", Limit: k})
+			hits := search(t, dbs[c], &xs[c], q, Search{Agent: "main", Limit: k})
 			took += time.Since(start)
 			n++
 			var ids []string
@@ -75,14 +75,14 @@ func measure(t *testing.T, list []memorytest.Corpus, x *Index, k ...int) []float
 }
 
 func TestRecallOfLoCoMo(t *testing.T) {
-	r := measure(t, memorytest.LoCoMo(t), &Index{}, 10)
+	r := measure(t, memorytest.LoCoMo(t), 10)
 	if r[0] < 68 {
 		t.Errorf("recall@10 is %.1f", r[0])
 	}
 }
 
 func TestRecallOfMemoryBank(t *testing.T) {
-	r := measure(t, memorytest.MemoryBank(t), &Index{}, 5)
+	r := measure(t, memorytest.MemoryBank(t), 5)
 	if r[0] < 80 {
 		t.Errorf("recall@5 is %.1f", r[0])
 	}

@@ -1,0 +1,73 @@
+package lexical
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"homeagent/memory/store"
+	"homeagent/messages"
+)
+
+// TestShelfKeepsSnapshots searches a snapshot with a shelf that was filled from a newer one.
+func TestShelfKeepsSnapshots(t *testing.T) {
+	db, x := openStore(t), &Index{}
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	index(t, db, x, said("1", "c", "the kettle is blue", at), said("2", "c", "and it whistles", at.Add(time.Minute)))
+	ask := func(txn store.Txn, x *Index) []Hit {
+		t.Helper()
+		hits, err := x.Search(txn, ParseQuery("the kettle whistles"), Search{Agent: "main"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(hits) == 0 {
+			t.Fatal("nothing was found")
+		}
+		return hits
+	}
+	err := db.View(func(old store.Txn) error {
+		want := ask(old, &Index{})
+		next := &messages.EventRecord{Number: 3, Event: said("3", "c", "loudly", at.Add(2*time.Minute))}
+		if err := db.Update(func(txn store.Txn) error { return x.IndexEvents(txn, []*messages.EventRecord{next}) }); err != nil {
+			return err
+		}
+		err := db.View(func(txn store.Txn) error {
+			first := ask(txn, x)
+			if again := ask(txn, x); !reflect.DeepEqual(again, first) {
+				t.Errorf("from the shelf %+v, from the store %+v", again, first)
+			}
+			return nil
+		})
+		if x.shelf.get(2) == nil {
+			t.Error("the second text is not on the shelf")
+		}
+		if got := ask(old, x); !reflect.DeepEqual(got, want) {
+			t.Errorf("the old snapshot shows %+v, not %+v", got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestShelfForgets keeps what is asked for and lets go of the rest.
+func TestShelfForgets(t *testing.T) {
+	var s shelf
+	if s.get(1) != nil {
+		t.Fatal("an empty shelf has a text")
+	}
+	for n := range uint64(10 * shelfSize) {
+		s.put(n+1, &text{event: fmt.Sprint(n + 1)})
+		if got := s.get(1); got == nil || got.event != "1" {
+			t.Fatalf("after %d texts the first is %+v", n+1, got)
+		}
+	}
+	if held := len(s.young) + len(s.old); held > 2*shelfSize {
+		t.Errorf("the shelf holds %d texts", held)
+	}
+	if s.get(2) != nil {
+		t.Error("a text that nobody asked for is still there")
+	}
+}
