@@ -4,10 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"homeagent/internal/client"
 	"homeagent/providers/providertest"
+)
+
+// The story that is interrupted, piece by piece and whole.
+var (
+	story = []string{"Once ", "upon ", "a ", "time."}
+	told  = strings.Join(story, "")
 )
 
 // interruptTimes are the parts of a preemption.
@@ -60,11 +67,11 @@ func oneInterrupt(ctx context.Context, n *node, v *providertest.Vendor, f *feed,
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	v.Load(providertest.Script{Steps: []providertest.Step{
-		{Match: "story", Times: 1, Text: said, Hold: providertest.Hold{Middle: "never"}},
-		{Match: "story", Text: said},
+		{Match: "story", Times: 1, Text: story, Hold: providertest.Hold{Middle: "never"}},
+		{Match: "story", Text: story},
 		{Match: "fire", Text: []string{"Leave the house."}},
 	}})
-	story, err := n.client.Submit(ctx, client.Submit{Text: fmt.Sprintf("Tell me story %d.", i), Channel: "cli", Conversation: "main"})
+	tale, err := n.client.Submit(ctx, client.Submit{Text: fmt.Sprintf("Tell me story %d.", i), Channel: "cli", Conversation: "main"})
 	if err != nil {
 		return err
 	}
@@ -89,14 +96,14 @@ func oneInterrupt(ctx context.Context, n *node, v *providertest.Vendor, f *feed,
 	if err := f.answered(ctx, fire.InputID, "Leave the house."); err != nil {
 		return err
 	}
-	if err := f.answered(ctx, story.InputID, answer); err != nil {
+	if err := f.answered(ctx, tale.InputID, told); err != nil {
 		return err
 	}
 	decided, err := f.change(ctx, fire.InputID, "preempting")
 	if err != nil {
 		return err
 	}
-	suspended, err := f.change(ctx, story.InputID, "suspended")
+	suspended, err := f.change(ctx, tale.InputID, "suspended")
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,30 @@ import (
 	"homeagent/messages"
 )
 
-// vocabulary is the number of made-up words that seeded events are drawn from.
+// vocabulary is the number of made-up words that are spoken.
 const vocabulary = 30_000
 
-// seed writes n events into a store below data, by the engines of the node, and closes it in order. The text is made-up
-// talk: words drawn with the frequencies of a natural vocabulary, the same in each run.
+// talker makes up talk: words drawn with the frequencies of a natural vocabulary, the same in each run.
+type talker struct {
+	*rand.Rand
+	zipf *rand.Zipf
+}
+
+func newTalker() *talker {
+	rng := rand.New(rand.NewPCG(1, 2))
+	return &talker{rng, rand.NewZipf(rng, 1.1, 4, vocabulary-1)}
+}
+
+// words are the next n words.
+func (t *talker) words(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = word(int(t.zipf.Uint64()))
+	}
+	return out
+}
+
+// seed writes n events into a store below data, by the engines of the node, and closes it in order.
 func seed(data string, n int) (err error) {
 	layout, err := paths.Resolve(data, func(string) string { return "" })
 	if err != nil {
@@ -37,16 +56,10 @@ func seed(data string, n int) (err error) {
 	if err != nil {
 		return err
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(rng, 1.1, 4, vocabulary-1)
+	talk := newTalker()
 	began := time.Now().Add(-time.Duration(n) * time.Minute)
 	for i := range n {
-		event := seededEvent(i, began.Add(time.Duration(i)*time.Minute), func() (words []string) {
-			for range 8 + rng.IntN(20) {
-				words = append(words, word(int(zipf.Uint64())))
-			}
-			return words
-		}())
+		event := seededEvent(i, began.Add(time.Duration(i)*time.Minute), talk.words(8+talk.IntN(20)))
 		done := l.Execute(time.Now(), []*messages.LedgerExecute{{
 			Ops: []*messages.LedgerOp{{Op: &messages.LedgerOp_Events{Events: &messages.AppendEvents{Events: []*messages.Event{event}}}}},
 		}})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"homeagent/internal/client"
@@ -12,13 +13,13 @@ import (
 	"homeagent/providers/providertest"
 )
 
-// said is what the model answers in a measured turn, piece by piece.
-var said = []string{"The ", "stove ", "is ", "off", ", and ", "the ", "door ", "is locked."}
+// last is a gate that stands open: that an answer came to it tells when its last delta was sent.
+const last = "last"
 
+// A question has asking words, an answer comes in pieces of a word.
 const (
-	answer = "The stove is off, and the door is locked."
-	// last is a gate that stands open: that an answer came to it tells when its last delta was sent.
-	last = "last"
+	asking = 12
+	pieces = 20
 )
 
 // withVendor runs a node with one model source that the given function scripts.
@@ -49,10 +50,10 @@ func (b *bench) turns(ctx context.Context) error {
 	var times turnTimes
 	var work sample
 	err := b.withVendor(ctx, "turns", func(n *node, v *providertest.Vendor, f *feed) error {
-		v.Load(providertest.Script{Steps: []providertest.Step{{Text: said, Hold: providertest.Hold{End: last}}}})
 		v.Open(last)
+		talk := newTalker()
 		for i := range b.warm {
-			if err := oneTurn(ctx, n, v, f, i, new(turnTimes)); err != nil {
+			if err := oneTurn(ctx, n, v, f, talk, i, new(turnTimes)); err != nil {
 				return fmt.Errorf("turn %d: %w", i, err)
 			}
 		}
@@ -61,7 +62,7 @@ func (b *bench) turns(ctx context.Context) error {
 			return err
 		}
 		for i := b.warm; i < b.warm+b.turning; i++ {
-			if err := oneTurn(ctx, n, v, f, i, &times); err != nil {
+			if err := oneTurn(ctx, n, v, f, talk, i, &times); err != nil {
 				return fmt.Errorf("turn %d: %w", i, err)
 			}
 		}
@@ -109,13 +110,18 @@ func (b *bench) reportTurns(times turnTimes, work sample) error {
 // overhead is the name of the figure of turns that has a target.
 const overhead = "turn: overhead"
 
-func oneTurn(ctx context.Context, n *node, v *providertest.Vendor, f *feed, i int, t *turnTimes) error {
+func oneTurn(ctx context.Context, n *node, v *providertest.Vendor, f *feed, talk *talker, i int, t *turnTimes) error {
 	f.forget()
+	text, answer := strings.Join(talk.words(asking), " "), talk.words(pieces)
+	for k := range answer[1:] {
+		answer[k] += " "
+	}
+	v.Load(providertest.Script{Steps: []providertest.Step{{Text: answer, Hold: providertest.Hold{End: last}}}})
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	posted := time.Now()
 	got, err := n.client.Submit(ctx, client.Submit{
-		Text: fmt.Sprintf("Question %d: is the stove off and the door locked?", i), Channel: "cli", Conversation: "main",
+		Text: fmt.Sprintf("Question %d: %s?", i, text), Channel: "cli", Conversation: "main",
 	})
 	accepted := time.Now()
 	if err != nil {
@@ -137,7 +143,7 @@ func oneTurn(ctx context.Context, n *node, v *providertest.Vendor, f *feed, i in
 	if err != nil {
 		return err
 	}
-	if err := f.answered(ctx, got.InputID, answer); err != nil {
+	if err := f.answered(ctx, got.InputID, strings.Join(answer, "")); err != nil {
 		return err
 	}
 	ended, err := f.change(ctx, got.InputID, "ended")
