@@ -31,12 +31,16 @@ func scalar(kind, text string) json.RawMessage {
 }
 
 func value(v *messages.ConfigValue) api.Value {
-	return api.Value{
+	out := api.Value{
 		Key: v.GetKey(), Value: scalar(v.GetType(), v.GetValue()), Origin: v.GetOrigin(), Type: v.GetType(),
 		Unit: v.GetUnit(), Default: scalar(v.GetType(), v.GetDefault()), Legal: v.GetLegal(),
 		Description: v.GetDescription(), NameEN: v.GetNameEn(), NameZH: v.GetNameZh(), Category: v.GetCategory(),
 		Secret: v.GetSecret(), Live: v.GetLive(),
 	}
+	if v.GetWaiting() {
+		out.Pending = scalar(v.GetType(), v.GetPending())
+	}
+	return out
 }
 
 func source(s *messages.SourceSpec) api.Source {

@@ -26,6 +26,8 @@ type Value struct {
 	Secret      bool   `json:"secret,omitempty"`
 	// Live says that a change takes effect at once.
 	Live bool `json:"live"`
+	// Pending is the value that holds from the next start on, where that changes it; for a secret "set" or "unset".
+	Pending json.RawMessage `json:"pending,omitempty"`
 }
 
 // Plain is the text of a JSON scalar: a string without its quotes, anything else as it stands.
@@ -56,7 +58,7 @@ type SetValues struct {
 // ValuesSet answers both.
 type ValuesSet struct {
 	Values []Value `json:"values"`
-	// Restart lists keys that take effect only after a restart of the node.
+	// Restart lists all keys of which a value waits for a restart of the node, also those that were set before.
 	Restart []string `json:"restart"`
 }
 
