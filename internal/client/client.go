@@ -66,7 +66,7 @@ func Open(o Options) (*Client, error) {
 	} else if c, err = openURL("http://"+dialable(state.HTTP), l.Token()); err != nil {
 		return nil, err
 	}
-	c.logs = filepath.Join(l.Logs(), "homed.log")
+	c.logs = logFile(l)
 	return c, nil
 }
 
@@ -102,7 +102,7 @@ func openURL(node, tokenFile string) (*Client, error) {
 		return nil, fmt.Errorf("%q is no address of a node: use http://host:port", node)
 	}
 	if tokenFile == "" {
-		return nil, fmt.Errorf("a node at an address needs a token file")
+		return nil, fmt.Errorf("a node at an address needs a token file: name it with --token-file; the node has it in run/admin.token of its data folder")
 	}
 	b, err := os.ReadFile(tokenFile)
 	if err != nil {
@@ -123,6 +123,17 @@ func openURL(node, tokenFile string) (*Client, error) {
 
 // Where is the socket or address of the node, for people.
 func (c *Client) Where() string { return c.where }
+
+// LogFile is the path of the log of the node on a data folder, which need not run; empty means as for Options.Data.
+func LogFile(data string) (string, error) {
+	l, err := paths.Resolve(data, os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	return logFile(l), nil
+}
+
+func logFile(l paths.Layout) string { return filepath.Join(l.Logs(), "homed.log") }
 
 // Logs is the path of the node's log file; empty when the node is not on this machine's data folder.
 func (c *Client) Logs() string { return c.logs }

@@ -221,6 +221,17 @@ func TestErrors(t *testing.T) {
 		err.Error() != "No room. Make some." || Code(err) != "disk_low" {
 		t.Errorf("got %#v", err)
 	}
+	for text, e := range map[string]body{
+		"no such key; did you mean b?":      {Message: "no such key", Hint: "Did you mean b?"},
+		"There is none. List them.":         {Message: "There is none.", Hint: "list them."},
+		"no such path; GET /x shows all.":   {Message: "no such path", Hint: "GET /x shows all."},
+		"It is full. `waiter queue` tells.": {Message: "It is full.", Hint: "`waiter queue` tells."},
+		"busy":                              {Code: "busy"},
+	} {
+		if got := (&Error{body: e}).Error(); got != text {
+			t.Errorf("%q, want %q", got, text)
+		}
+	}
 	bad := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(bad, []byte("wrong"), 0o600); err != nil {
 		t.Fatal(err)
@@ -237,7 +248,8 @@ func TestErrors(t *testing.T) {
 		t.Errorf("a stream: got %v", err)
 	}
 	n.Close()
-	if _, err := c.Nodes(t.Context()); !errors.Is(err, ErrUnreachable) {
+	if _, err := c.Nodes(t.Context()); !errors.Is(err, ErrUnreachable) ||
+		!strings.Contains(err.Error(), "connect") || strings.Contains(err.Error(), "/api/v1") || strings.Count(err.Error(), "127.0.0.1") > 1 {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Open(Options{Data: t.TempDir()}); !errors.Is(err, ErrNotRunning) {

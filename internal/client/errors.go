@@ -3,7 +3,11 @@ package client
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"homeagent/configs/paths"
 	"homeagent/messages/api"
@@ -22,8 +26,8 @@ var (
 
 // Error is a refusal of the node.
 type Error struct {
-	// Status of HTTP.
-	Status int
+	// Status of HTTP; zero where no node made the error.
+	Status int `json:"status,omitempty"`
 	body
 }
 
@@ -39,10 +43,20 @@ func (e *Error) Error() string {
 	if e.Hint == "" {
 		return text
 	}
-	if !strings.HasSuffix(text, ".") {
-		text += ";"
+	if strings.HasSuffix(text, ".") {
+		return text + " " + initial(e.Hint, unicode.ToUpper)
 	}
-	return text + " " + e.Hint
+	return text + "; " + initial(e.Hint, unicode.ToLower)
+}
+
+// initial changes the first letter of a sentence by f; a name in capitals keeps its own, and so does what begins with no
+// letter.
+func initial(s string, f func(rune) rune) string {
+	first, n := utf8.DecodeRuneInString(s)
+	if next, _ := utf8.DecodeRuneInString(s[n:]); unicode.IsUpper(next) {
+		return s
+	}
+	return string(f(first)) + s[n:]
 }
 
 // Code is the node's code of an error, or empty when it did not come from a node.
@@ -54,7 +68,16 @@ func Code(err error) string {
 	return ""
 }
 
+// unreachable tells where the node was looked for, once: errors of the network repeat it at every level.
 func unreachable(where string, err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
 	return fmt.Errorf("%w at %s: %w", ErrUnreachable, where, err)
 }
 
@@ -62,7 +85,7 @@ func unreachable(where string, err error) error {
 type notRunning struct{ data string }
 
 func (e *notRunning) Error() string {
-	return "no node runs on the data folder " + e.data + ": start it with homed --data"
+	return "no node runs on the data folder " + e.data + ": start homed on it, or name another one with --data"
 }
 
 func (*notRunning) Unwrap() error { return ErrNotRunning }
