@@ -19,14 +19,14 @@ type sendCmd struct {
 	Channel      string   `default:"cli" help:"Channel."`
 	Conversation string   `default:"main" help:"Conversation."`
 	Level        int      `default:"-1" help:"Level 0 to 3; default by the channel."`
-	Mode         string   `enum:",steer,queue,interrupt" default:"" help:"steer, queue or interrupt; default by the channel."`
+	Mode         mode     `help:"How it meets a running answer: steer (join it), queue or interrupt; default by the channel."`
 	Key          string   `help:"Idempotency key." placeholder:"KEY"`
 	Wait         bool     `help:"Wait for the answer."`
 }
 
 func (s *sendCmd) Run(c *console, node *client.Client) error {
 	in := client.Submit{
-		Text: strings.Join(s.Text, " "), Agent: s.Agent, Channel: s.Channel, Conversation: s.Conversation, Mode: s.Mode,
+		Text: strings.Join(s.Text, " "), Agent: s.Agent, Channel: s.Channel, Conversation: s.Conversation, Mode: string(s.Mode),
 		IdempotencyKey: s.Key, Wait: s.Wait,
 	}
 	if s.Level != -1 {
@@ -37,9 +37,15 @@ func (s *sendCmd) Run(c *console, node *client.Client) error {
 		return err
 	}
 	if err := c.show(got, func() {
-		if got.Task != nil {
+		switch {
+		case got.Task != nil && got.Task.End == "answered":
 			c.printf("%s\n", clean(got.Task.Text))
 			return
+		case got.Task != nil:
+			_, _ = fmt.Fprintf(c.errout, "waiter: %s\n", endOf(got.Task))
+			return
+		case got.TimedOut:
+			_, _ = fmt.Fprintln(c.errout, "waiter: no answer in time; it goes on, see waiter queue")
 		}
 		c.printf("%s %s", got.InputID, got.Outcome)
 		if got.Position > 0 {
@@ -59,7 +65,20 @@ type chatCmd struct {
 	Text         []string `arg:"" optional:"" help:"What to say; without it, a conversation."`
 	Agent        string   `help:"Agent; default main." placeholder:"NAME"`
 	Conversation string   `default:"main" help:"Conversation."`
-	Mode         string   `enum:",steer,queue,interrupt" default:"" help:"How it meets a running answer."`
+	Mode         mode     `help:"How it meets a running answer: steer (join it), queue or interrupt; default steer."`
+}
+
+// mode is how an input meets a running answer; empty leaves it to the channel.
+type mode string
+
+// UnmarshalText takes the modes that there are.
+func (m *mode) UnmarshalText(b []byte) error {
+	switch string(b) {
+	case "", "steer", "queue", "interrupt":
+		*m = mode(b)
+		return nil
+	}
+	return fmt.Errorf("there is no mode %q; use steer, queue or interrupt", b)
 }
 
 func (ch *chatCmd) Run(c *console, node *client.Client) error {
@@ -82,7 +101,7 @@ func (ch *chatCmd) once(ctx context.Context, cancel context.CancelFunc, c *conso
 	if strings.HasPrefix(text, "/") && !forAgent(text) {
 		return fmt.Errorf("%s is a command of the conversation: say it there, or use waiter %s", text, strings.TrimPrefix(text, "/"))
 	}
-	sent, err := s.Send(ctx, text, ch.Mode)
+	sent, err := s.Send(ctx, text, string(ch.Mode))
 	if err != nil {
 		return err
 	}
@@ -98,7 +117,8 @@ func (ch *chatCmd) once(ctx context.Context, cancel context.CancelFunc, c *conso
 	p := &pane{w: c.out}
 	view := *c
 	view.out = p.as("answer")
-	t, err := s.Follow(ctx, sent.InputID, &answer{c: &view, p: p})
+	to := &answer{c: &view, p: p}
+	t, err := s.Follow(ctx, sent.InputID, to)
 	if err != nil {
 		p.end()
 		return err
@@ -107,8 +127,11 @@ func (ch *chatCmd) once(ctx context.Context, cancel context.CancelFunc, c *conso
 		return errors.Join(c.show(t, nil), unwell(t))
 	}
 	p.end()
-	if t.End != "answered" {
+	switch {
+	case t.End != "answered":
 		_, _ = fmt.Fprintf(c.errout, "waiter: %s\n", endOf(t))
+	case to.trouble != "": // it ended well all the same
+		_, _ = fmt.Fprintln(c.errout, c.paint(quiet, "· error: "+to.trouble))
 	}
 	return unwell(t)
 }
@@ -120,8 +143,12 @@ func unwell(t *client.Task) error {
 	return nil
 }
 
+// endOf tells how a task ended, for people. That it was stopped says all.
 func endOf(t *client.Task) string {
 	s := t.End
+	if t.End == "stopped" && t.Reason == "stop" {
+		return s
+	}
 	if t.Reason != "" && t.Reason != t.End {
 		s += " (" + t.Reason + ")"
 	}
@@ -153,6 +180,8 @@ func (ch *chatCmd) interrupted(ctx context.Context, leave context.CancelFunc, c 
 type answer struct {
 	c *console
 	p *pane
+	// trouble is the last error on the way. The end of the task tells it too, so it is not said before.
+	trouble string
 }
 
 func (a *answer) Text(_, piece string) {
@@ -168,6 +197,9 @@ func (a *answer) Replace(task, text string) {
 
 func (a *answer) Note(n client.Note) {
 	text := noteText(n)
+	if n.Kind == "error" {
+		a.trouble, text = clean(n.Text), ""
+	}
 	if a.c.json || (text == "" && n.Kind != "round") {
 		return
 	}
@@ -210,7 +242,9 @@ type screen struct {
 
 	mu    sync.Mutex
 	ended map[string]bool
-	wake  chan struct{} // one token: a task has ended
+	// trouble is the last error that was shown of each task, which its end need not tell again.
+	trouble map[string]string
+	wake    chan struct{} // one token: a task has ended
 }
 
 func (s *screen) line(format string, args ...any) {
@@ -231,6 +265,9 @@ func (s *screen) Replace(task, text string) {
 }
 
 func (s *screen) Note(n client.Note) {
+	if n.Kind == "error" {
+		s.trouble[n.Task] = clean(n.Text)
+	}
 	switch text := noteText(n); {
 	case n.Kind == "output":
 		s.line("%s", clean(n.Text))
@@ -243,10 +280,13 @@ func (s *screen) Note(n client.Note) {
 
 func (s *screen) End(t client.Task) {
 	s.p.end()
+	trouble := s.trouble[t.InputID]
+	delete(s.trouble, t.InputID)
 	switch {
 	case s.c.json:
 		b, _ := json.Marshal(t) // strings, numbers and times always encode
 		_, _ = fmt.Fprintf(s.p.as("note"), "%s\n", b)
+	case t.End == "failed" && trouble != "" && trouble == clean(t.Text):
 	case t.End != "answered" && t.End != "":
 		s.line("%s", s.c.paint(warn, "· "+endOf(&t)))
 	}
@@ -292,7 +332,7 @@ func (ch *chatCmd) talk(ctx context.Context, cancel context.CancelFunc, c *conso
 	view := *c
 	view.out = p.as("talk")
 	view.errout = view.out
-	to := &screen{c: &view, p: p, ended: make(map[string]bool), wake: make(chan struct{}, 1)}
+	to := &screen{c: &view, p: p, ended: make(map[string]bool), trouble: make(map[string]string), wake: make(chan struct{}, 1)}
 	over := make(chan error, 1)
 	go func() {
 		_, err := s.Follow(ctx, "", to)
@@ -349,9 +389,20 @@ func (t *talk) interrupt(ctx context.Context) (leave bool) {
 func (t *talk) stop(ctx context.Context) error {
 	got, err := t.s.Stop(ctx)
 	if err == nil {
-		t.c.printf("%s\n", t.c.paint(quiet, fmt.Sprintf("· %d stopped, %d will not run", got.Stopped, got.Quota)))
+		t.c.printf("%s\n", t.c.paint(quiet, "· "+stopText(got)))
 	}
 	return err
+}
+
+// stopText tells what a stop did.
+func stopText(s *client.Stopped) string {
+	switch {
+	case s.Stopped == 0 && s.Quota == 0:
+		return "nothing runs or waits"
+	case s.Quota == 0:
+		return fmt.Sprintf("%d stopped", s.Stopped)
+	}
+	return fmt.Sprintf("%d stopped, %d more will end without running", s.Stopped, s.Quota)
 }
 
 func (t *talk) say(err error) {
@@ -378,7 +429,7 @@ func (t *talk) line(ctx context.Context, line string) (leave bool) {
 	case strings.HasPrefix(word, "/") && !forAgent(text):
 		t.c.printf("%s\n", t.c.paint(bad, "· there is no "+word+"; /help shows the commands"))
 	default:
-		got, err := t.s.Send(ctx, text, t.ch.Mode)
+		got, err := t.s.Send(ctx, text, string(t.ch.Mode))
 		if err != nil {
 			t.say(err)
 			return false

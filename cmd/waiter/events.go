@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -60,7 +61,7 @@ func (c *console) event(e *client.Event) error {
 	case e.Tool != nil && e.Tool.Result == nil:
 		text = e.Tool.Name + " " + string(e.Tool.Arguments)
 	case e.Tool != nil && e.Tool.Result.Error != nil:
-		text = e.Tool.Name + " failed: " + e.Tool.Result.Error.Reason
+		text = e.Tool.Name + " failed: " + e.Tool.Result.Error.Text()
 	case e.Tool != nil:
 		text = e.Tool.Name + " → " + e.Tool.Result.Content
 	case e.Chain != nil && e.Chain.Result != nil:
@@ -79,25 +80,36 @@ func (c *console) event(e *client.Event) error {
 
 type logsCmd struct {
 	Follow bool  `short:"f" help:"Go on as lines come."`
-	Bytes  int64 `default:"16384" help:"How much of the end is shown first."`
+	Bytes  int64 `default:"16384" help:"How many bytes of the end are shown first."`
 }
 
 const logPoll = 200 * time.Millisecond
 
-func (l *logsCmd) Run(c *console, node *client.Client) error {
-	path := node.Logs()
-	if path == "" {
+// Run reads the file of the node, which need not run: why it stopped is what people want to know.
+func (l *logsCmd) Run(c *console, flags *cli) error {
+	if flags.Node != "" {
 		return errors.New("logs are read from the data folder: use --data on the node's own machine")
 	}
+	path, err := client.LogFile(flags.Data)
+	if err != nil {
+		return err
+	}
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no log %s: no node has run on this data folder; name another one with --data", path)
+	}
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
+	}
+	out := c.out
+	if c.json {
+		out = &records{w: c.out}
 	}
 	defer func() { _ = f.Close() }()
 	if err := skipTo(f, l.Bytes); err != nil {
 		return err
 	}
-	if _, err := io.Copy(c.out, f); err != nil || !l.Follow {
+	if _, err := io.Copy(out, f); err != nil || !l.Follow {
 		return err
 	}
 	tick := time.NewTicker(logPoll)
@@ -108,11 +120,11 @@ func (l *logsCmd) Run(c *console, node *client.Client) error {
 			return nil
 		case <-tick.C:
 		}
-		if _, err := io.Copy(c.out, f); err != nil {
+		if _, err := io.Copy(out, f); err != nil {
 			return err
 		}
 		if next, ok := rotated(path, f); ok {
-			_, err := io.Copy(c.out, f) // what came last before it was set aside
+			_, err := io.Copy(out, f) // what came last before it was set aside
 			_ = f.Close()
 			if f = next; err != nil {
 				return err

@@ -121,9 +121,15 @@ func run(c *console, args []string) (code int) {
 	}
 	k, err := p.Parse(args)
 	if err != nil {
-		return c.fail(fmt.Errorf("%w (waiter --help shows the commands)", err))
+		return c.fail(fmt.Errorf("%w (%s)", err, usageOf(err)))
 	}
 	c.json = flags.JSON
+	if k.Selected().Name == "logs" { // a file: it is there when no node runs
+		ctx, cancel := c.interruptible()
+		defer cancel()
+		c.ctx = ctx
+		return c.fail(k.Run(c, &flags))
+	}
 	node, err := client.Open(client.Options{Data: flags.Data, Node: flags.Node, TokenFile: flags.TokenFile})
 	if err != nil {
 		return c.fail(err)
@@ -135,6 +141,17 @@ func run(c *console, args []string) (code int) {
 		c.ctx = ctx
 	}
 	return c.fail(k.Run(c, node, verb(k.Selected().Name)))
+}
+
+// usageOf names the help that tells how the wrong usage err is avoided.
+func usageOf(err error) string {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) && wrong.Context != nil {
+		if at := wrong.Context.Selected(); at != nil {
+			return "waiter " + at.Path() + " --help shows how"
+		}
+	}
+	return "waiter --help shows the commands"
 }
 
 // verb is the name of the command that was given, for those that share a struct.
@@ -166,7 +183,11 @@ func (c *console) fail(err error) int {
 	var e *client.Error
 	known := errors.As(err, &e)
 	switch {
-	case c.json && known:
+	case c.json:
+		if !known {
+			e = new(client.Error)
+			e.Code, e.Message = codeOf(err), err.Error()
+		}
 		b, _ := json.Marshal(e) // a struct of strings always encodes
 		_, _ = fmt.Fprintf(c.errout, "%s\n", b)
 	case known:
@@ -178,6 +199,17 @@ func (c *console) fail(err error) int {
 		return exitUnwell
 	}
 	return exitFailed
+}
+
+// codeOf is the code of an error that no node made.
+func codeOf(err error) string {
+	switch {
+	case errors.Is(err, client.ErrNotRunning):
+		return "not_running"
+	case errors.Is(err, client.ErrUnreachable):
+		return "unreachable"
+	}
+	return "failed"
 }
 
 // printf writes to the output. A reader that went away ends the process by its own signal, or the next read.

@@ -112,7 +112,7 @@ func (s *stopCmd) Run(c *console, node *client.Client) error {
 	if err != nil {
 		return err
 	}
-	return c.show(got, func() { c.printf("%d stopped, %d will end without running\n", got.Stopped, got.Quota) })
+	return c.show(got, func() { c.printf("%s\n", stopText(got)) })
 }
 
 type usageCmd struct{}
@@ -128,10 +128,15 @@ func (*usageCmd) Run(c *console, node *client.Client) error {
 			right: map[int]bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true},
 			less:  []int{5, 7, 3, 2},
 		}
+		if len(u.Models) == 0 {
+			c.printf("no model was asked yet\n")
+		}
 		for _, m := range u.Models {
 			t.add(m.Source, m.Model, m.Rounds, m.Failed, m.Prompt, m.Cached, m.Output, m.Reasoning, m.Total)
 		}
-		t.write(c)
+		if len(t.rows) > 0 {
+			t.write(c)
+		}
 		c.printf("%s\n", c.paint(quiet, "since "+u.Since.Local().Format(time.DateTime)))
 	})
 }
@@ -223,6 +228,10 @@ func (m *memoryFactsCmd) Run(c *console, node *client.Client) error {
 		return err
 	}
 	return c.show(got.Facts, func() {
+		if len(got.Facts) == 0 {
+			c.printf("no facts about %s\n", m.Entity)
+			return
+		}
 		t := &table{head: []string{"SUBJECT", "RELATION", "OBJECT", "LEARNT", "UNTIL"}}
 		for _, f := range got.Facts {
 			until := ""

@@ -31,13 +31,25 @@ func (l *configListCmd) Run(c *console, node *client.Client) error {
 	if err != nil {
 		return err
 	}
+	if len(got.Values) == 0 && l.Prefix != "" && !c.json {
+		return fmt.Errorf("no key begins with %q; waiter config list shows all", l.Prefix)
+	}
 	return c.show(got, func() {
 		t := &table{head: []string{"KEY", "VALUE", "UNIT", "FROM", "MEANING"}, less: []int{2, 3}}
 		for _, v := range got.Values {
-			t.add(v.Key, cell{short(clean(client.Plain(v.Value)), 40), strong}, v.Unit, v.Origin, short(v.Description, 60))
+			t.add(v.Key, cell{short(valueText(&v), 40), strong}, v.Unit, v.Origin, short(v.Description, 60))
 		}
 		t.write(c)
 	})
+}
+
+// valueText is a value as a person reads it, with the one that the next start brings.
+func valueText(v *client.Value) string {
+	text := clean(client.Plain(v.Value))
+	if len(v.Pending) > 0 {
+		text += " (after a restart of the node: " + clean(client.Plain(v.Pending)) + ")"
+	}
+	return text
 }
 
 type configGetCmd struct {
@@ -49,11 +61,16 @@ func (g *configGetCmd) Run(c *console, node *client.Client) error {
 	if err != nil {
 		return err
 	}
-	return c.show(v, func() { c.printf("%s\n", clean(client.Plain(v.Value))) })
+	return c.show(v, func() {
+		c.printf("%s\n", clean(client.Plain(v.Value)))
+		if len(v.Pending) > 0 { // scripts read the value alone
+			_, _ = fmt.Fprintf(c.errout, "waiter: after a restart of the node: %s\n", clean(client.Plain(v.Pending)))
+		}
+	})
 }
 
 type configSetCmd struct {
-	Pairs []string `arg:"" help:"KEY VALUE, or KEY=VALUE ...; KEY= with --default goes back to the default."`
+	Pairs []string `arg:"" help:"KEY VALUE, or KEY=VALUE ...; with --default KEY ...."`
 	Reset bool     `name:"default" help:"Put the named keys back to their defaults."`
 	Stdin bool     `name:"stdin" help:"Read the value of the one key from standard input, for secrets."`
 }
@@ -85,7 +102,7 @@ func (s *configSetCmd) values(c *console) (map[string]*string, error) {
 	for _, p := range s.Pairs {
 		k, v, ok := strings.Cut(p, "=")
 		if !ok || k == "" {
-			return nil, fmt.Errorf("%q is not KEY=VALUE", p)
+			return nil, fmt.Errorf("%s has no value: use KEY VALUE or KEY=VALUE, or --default for its default", p)
 		}
 		out[k] = &v
 	}
@@ -104,13 +121,10 @@ func (s *configSetCmd) Run(c *console, node *client.Client) error {
 	return c.show(got, func() {
 		set := make(map[string]string)
 		for _, v := range got.Values {
-			set[v.Key] = client.Plain(v.Value)
+			set[v.Key] = valueText(&v)
 		}
 		for _, k := range slices.Sorted(maps.Keys(set)) {
-			c.printf("%s = %s\n", k, clean(set[k]))
-		}
-		if len(got.Restart) > 0 {
-			c.printf("%s\n", c.paint(warn, "takes effect after a restart of the node: "+strings.Join(got.Restart, ", ")))
+			c.printf("%s = %s\n", k, set[k])
 		}
 	})
 }
@@ -225,7 +239,11 @@ func (p *providersAddCmd) Run(c *console, node *client.Client) error {
 func showTest(c *console, t *client.Tested) error {
 	if err := c.show(t, func() {
 		if t.Works {
-			c.printf("%s %s answered in %s: %s\n", c.paint(good, "works:"), t.Model,
+			model := t.Model
+			if model == "" {
+				model = "it"
+			}
+			c.printf("%s %s answered in %s: %s\n", c.paint(good, "works:"), model,
 				span(time.Duration(t.TookMS)*time.Millisecond), short(clean(t.Text), 60))
 			return
 		}

@@ -194,7 +194,7 @@ func (s *Session) tool(e *Event, to Screen) {
 	case e.Tool.Result == nil:
 		to.Note(Note{Kind: "tool", Task: e.TaskID, Text: e.Tool.Name})
 	case e.Tool.Result.Error != nil:
-		to.Note(Note{Kind: "tool_failed", Task: e.TaskID, Text: e.Tool.Name + ": " + e.Tool.Result.Error.Reason})
+		to.Note(Note{Kind: "tool_failed", Task: e.TaskID, Text: e.Tool.Name + ": " + e.Tool.Result.Error.Text()})
 	}
 }
 

@@ -116,6 +116,14 @@ type ToolError struct {
 	Hint   string `json:"hint,omitempty"`
 }
 
+// Text is what went wrong, for people: the detail where there is one, else the reason.
+func (e *ToolError) Text() string {
+	if e.Detail != "" {
+		return e.Detail
+	}
+	return e.Reason
+}
+
 // Chain is a whole model round.
 type Chain struct {
 	Round    int           `json:"round"`
