@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -407,29 +408,59 @@ func (a *accumulator) matched(n uint64) uint64 {
 	return 0
 }
 
+// scored is a text that holds evidence.
+type scored struct {
+	n       uint64
+	matched uint64
+	score   float32
+}
+
+// better orders by score; of equal ones the later text is first.
+func better(x, y scored) int {
+	return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(y.n, x.n))
+}
+
 // top returns the numbers of the k best texts that hold evidence, best first,
-// and behind them the best text of each evidence term that those do not hold.
+// and behind them the best text of each evidence term that those do not hold. A
+// common word matches most of what was ever said, so not all of it is sorted.
 func (a *accumulator) top(k int) []uint64 {
-	type scored struct {
-		n       uint64
-		matched uint64
-		score   float32
-	}
-	var all []scored
+	var best []scored      // the k best so far, and more that came since they were cut
+	var floor *scored      // the last of the k best when they were cut
+	var holders [64]scored // the best text of each term
 	for n, b := range a.blocks {
 		for i, matched := range b.matched {
-			if matched != 0 {
-				all = append(all, scored{uint64(n)*blockSize + uint64(i), matched, b.score[i]})
+			if matched == 0 {
+				continue
+			}
+			s := scored{uint64(n)*blockSize + uint64(i), matched, b.score[i]}
+			for rest := matched; rest != 0; rest &= rest - 1 {
+				if h := &holders[bits.TrailingZeros64(rest)]; h.matched == 0 || better(s, *h) < 0 {
+					*h = s
+				}
+			}
+			if floor != nil && better(s, *floor) > 0 {
+				continue
+			}
+			if best = append(best, s); len(best) >= 8*k {
+				slices.SortFunc(best, better)
+				best = best[:k]
+				last := best[k-1]
+				floor = &last
 			}
 		}
 	}
-	slices.SortFunc(all, func(x, y scored) int {
-		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(y.n, x.n))
-	})
-	out := make([]uint64, 0, min(k, len(all)))
+	slices.SortFunc(best, better)
+	best = best[:min(k, len(best))]
+	out := make([]uint64, 0, len(best))
 	var have uint64
-	for i, s := range all {
-		if i < k || s.matched&^have != 0 {
+	for _, s := range best {
+		out = append(out, s.n)
+		have |= s.matched
+	}
+	missing := slices.DeleteFunc(holders[:], func(s scored) bool { return s.matched&^have == 0 })
+	slices.SortFunc(missing, better)
+	for _, s := range missing {
+		if s.matched&^have != 0 {
 			out = append(out, s.n)
 			have |= s.matched
 		}
