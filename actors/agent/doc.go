@@ -15,6 +15,8 @@
 //	SendOutput   -> OutputSent: a resident's answer becomes a report, an input of its parent
 //	StopAll      from its scheduler: passed on to the schedulers of its residents
 //	Ended        of a turn: TurnLost to the scheduler, which knows whether the turn had finished
+//	Drain        -> Ok, once the residents have answered too: from then on a turn that ends is stopped with the node, not
+//	             lost
 //
 // agents routes CallTool and SendOutput by the agent path in them, and is ready when the main agent lists all its residents.
 //

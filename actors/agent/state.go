@@ -58,6 +58,8 @@ type state struct {
 	relays   map[string]func(proto.Message) // by correlation: what to do with the answer
 	notes    []string
 	last     string
+	// draining: the node stops, so that a turn which ends is not lost; it goes on at the next start.
+	draining bool
 	seq      uint64
 	now      time.Time
 	out      []kit.Effect
@@ -113,7 +115,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	case gatherLate:
 		s.gatherDone(m.id)
 	case *messages.Drain:
-		s.add(e.Reply(&messages.Ok{}))
+		s.onDrain(e, m)
 	case proto.Message:
 		s.onAnswer(e.Corr, m)
 	}
@@ -222,6 +224,10 @@ func (s *state) turnEnded(id, failure string) {
 		return
 	}
 	delete(s.turns, id)
+	if s.draining {
+		delete(s.waiting, id)
+		return
+	}
 	if w := s.waiting[id]; w != nil {
 		delete(s.waiting, id)
 		s.spawnTurn(w.ask, w.start)
@@ -252,6 +258,24 @@ func (s *state) onFault(f kit.Fault) {
 func (s *state) onStop(m *messages.StopAll) {
 	for _, n := range slices.Sorted(maps.Keys(s.children)) {
 		s.add(kit.Send{To: kit.Path(s.childPath(n).GetPath() + "/scheduler"), Msg: m})
+	}
+}
+
+// onDrain passes a drain on to the residents and answers when all of them have, so that the first turn is ended only
+// when no agent takes the end of a turn for a failure any more.
+func (s *state) onDrain(e kit.Event, m *messages.Drain) {
+	s.draining = true
+	left := len(s.children)
+	if left == 0 {
+		s.add(e.Reply(&messages.Ok{}))
+		return
+	}
+	for _, n := range slices.Sorted(maps.Keys(s.children)) {
+		s.ask(kit.Path(s.childPath(n).GetPath()), m, func(proto.Message) {
+			if left--; left == 0 {
+				s.add(e.Reply(&messages.Ok{}))
+			}
+		})
 	}
 }
 

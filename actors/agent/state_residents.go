@@ -258,6 +258,9 @@ func (s *state) childEnded(name, failure string) {
 	}
 	if c.destroying == nil {
 		delete(s.children, name)
+		if s.draining {
+			return
+		}
 		s.add(kit.Publish{Event: &messages.AgentEvent{
 			Type: messages.EventType_EVENT_TYPE_AGENT_ERROR, AtUs: s.now.UnixMicro(), Agent: c.spec.GetAgent(),
 			Text: "A resident agent has ended: " + failure,

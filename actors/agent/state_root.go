@@ -20,6 +20,7 @@ const (
 	// ReportChannel is the channel over which residents report to their parents.
 	ReportChannel = "agents"
 	mainAgent     = "main"
+	corrDrain     = "drain"
 )
 
 // relay is a request passed on to an agent.
@@ -34,8 +35,9 @@ type root struct {
 	relays map[string]*relay
 	next   uint64
 	ready  bool
-	// draining: the node stops, so that the main agent ends before this actor.
+	// draining: the node stops, so that the main agent ends before this actor; drain asks for it.
 	draining bool
+	drain    kit.Event
 	out      []kit.Effect
 }
 
@@ -73,8 +75,12 @@ func (r *root) Step(_ time.Time, e kit.Event) []kit.Effect {
 	case kit.Fault:
 		r.onFault(m)
 	case *messages.Drain:
-		r.draining = true
-		r.add(e.Reply(&messages.Ok{}))
+		r.draining, r.drain = true, e
+		r.add(kit.Send{To: kit.Path("agents/main"), Corr: corrDrain, Msg: m})
+	case *messages.Ok:
+		if e.Corr == corrDrain {
+			r.add(r.drain.Reply(m))
+		}
 	case kit.Ended:
 		if !r.draining {
 			r.add(kit.Log{Level: kit.Error, Text: "the main agent has ended", Attrs: []any{"failure", m.Failure}})
@@ -131,6 +137,8 @@ func (r *root) back(corr string, m proto.Message) {
 
 func (r *root) onError(corr string, err *messages.Error) {
 	switch {
+	case corr == corrDrain: // it is gone already
+		r.add(r.drain.Reply(&messages.Ok{}))
 	case corr == "up":
 		r.add(kit.After{Key: "up", D: 100 * time.Millisecond, Msg: askMain{}})
 	case strings.HasPrefix(corr, "relay/"):

@@ -119,6 +119,21 @@ func TestTurns(t *testing.T) {
 	h.Done()
 }
 
+func TestDrain(t *testing.T) {
+	old := &messages.AgentSpec{Agent: "main/resident/old", Parent: "main"}
+	h := begin(t, "drain", mainSpec, old)
+	h.step(kit.Event{From: kit.Path("agents/main/scheduler"), Corr: "spawn/a", Msg: &messages.SpawnTurn{Start: &messages.StartTurn{
+		Task: &messages.PendingTask{Input: &messages.Input{Id: "a"}}, Generation: 1,
+	}}})
+	h.Note("the residents are asked first")
+	h.step(kit.Event{From: kit.Path("agents"), Corr: "drain", Msg: &messages.Drain{LimitMs: 2000}})
+	h.answer(t, &messages.Drain{}, &messages.Ok{})
+	h.Note("what ends now has not failed: nobody is told")
+	h.step(kit.Event{Msg: kit.Ended{Name: turnPrefix + "a"}})
+	h.step(kit.Event{Msg: kit.Ended{Name: childPrefix + "old"}})
+	h.Done()
+}
+
 func TestResident(t *testing.T) {
 	h := begin(t, "resident", &messages.AgentSpec{
 		Agent: "main/resident/cook", Parent: "main", OriginChannel: "cli", OriginConversation: "c", PersonWaits: true,
@@ -145,5 +160,9 @@ func TestRoot(t *testing.T) {
 	s.Note("the agent is away")
 	s.Step(0, call(toolAgents, `{"action":"list"}`))
 	s.Step(0, kit.Event{Msg: kit.Fault{Effect: kit.Send{Corr: "relay/2"}, Err: &messages.Error{Code: "no_actor", Message: "gone"}}})
+	s.Note("the node stops: the kernel hears when all agents know it")
+	s.Step(0, kit.Event{From: kit.Path("kernel"), Corr: "k", Msg: &messages.Drain{LimitMs: 2000}})
+	s.Step(0, kit.Event{Corr: corrDrain, Msg: &messages.Ok{}})
+	s.Step(0, kit.Event{Msg: kit.Ended{Name: "main"}})
 	s.Done()
 }
