@@ -11,14 +11,19 @@ import (
 
 func (f *face) agentsOf(ctx context.Context, of string) (*messages.AgentList, *refusal) {
 	l, no := ask[*messages.AgentList](f, ctx, askLimit, "agents/"+of, &messages.ListAgents{})
+	return l, agentGone(of, no)
+}
+
+// agentGone turns over that nobody runs where an agent was asked: main always comes back, any other is none.
+func agentGone(of string, no *refusal) *refusal {
 	if no != nil && no.body.Code == api.CodeUnavailable && of != "main" {
-		return nil, unknownAgent(of)
+		return unknownAgent(of)
 	}
-	return l, no
+	return no
 }
 
 func unknownAgent(of string) *refusal {
-	return refused(404, "unknown_agent", "There is no such agent.", "GET /api/v1/agents shows all.").with("agent", of)
+	return refused(404, "unknown_agent", "There is no such agent.", "`waiter agents`, or GET /api/v1/agents, shows all.").with("agent", of)
 }
 
 // agents is GET /api/v1/agents: all of the node, each before its residents.

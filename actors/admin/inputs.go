@@ -233,7 +233,7 @@ func (f *face) stopAgent(w http.ResponseWriter, r *http.Request) (any, *refusal)
 	}
 	got, no := ask[*messages.StopResult](f, context.WithoutCancel(r.Context()), askLimit, "agents/"+to+"/scheduler",
 		&messages.StopAll{Conversation: s.Conversation, Principal: owner()})
-	if no != nil {
+	if no = agentGone(to, no); no != nil {
 		return nil, no
 	}
 	return api.Stopped{Stopped: int(got.GetStopped()), Quota: int(got.GetQuota())}, nil

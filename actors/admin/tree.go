@@ -30,7 +30,7 @@ func find(a *messages.ActorInfo, path string) *messages.ActorInfo {
 }
 
 func noActor(path string) *refusal {
-	return refused(404, "unknown_actor", "There is no actor at this path now.", "GET /api/v1/actors shows all.").
+	return refused(404, "unknown_actor", "There is no actor at this path now.", "`waiter tree`, or GET /api/v1/actors, shows all.").
 		with("path", path)
 }
 
@@ -88,7 +88,8 @@ func (f *face) order(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 
 // schedulerOf asks an agent's scheduler for its figures.
 func (f *face) schedulerOf(ctx context.Context, of string) (*messages.SchedulerState, *refusal) {
-	return ask[*messages.SchedulerState](f, ctx, askLimit, "agents/"+of+"/scheduler", &messages.SchedulerQuery{})
+	s, no := ask[*messages.SchedulerState](f, ctx, askLimit, "agents/"+of+"/scheduler", &messages.SchedulerQuery{})
+	return s, agentGone(of, no)
 }
 
 // scheduler is GET /api/v1/scheduler?agent=.
