@@ -87,7 +87,7 @@ func kindOfTransport(ctx context.Context, err error) (messages.ErrorKind, string
 	case cause != nil:
 		return messages.ErrorKind_ERROR_KIND_CANCELLED, "cancelled"
 	case errors.As(err, &dns):
-		return messages.ErrorKind_ERROR_KIND_CONNECT, "the server's name cannot be resolved"
+		return messages.ErrorKind_ERROR_KIND_CONNECT, "the server's name " + dns.Name + " cannot be resolved"
 	case errors.As(err, &op) && op.Op == "dial":
 		return messages.ErrorKind_ERROR_KIND_CONNECT, "the server cannot be reached"
 	case strings.Contains(err.Error(), "tls: ") || strings.Contains(err.Error(), "x509: "):

@@ -196,7 +196,11 @@ func (r *run) open(ctx context.Context) error {
 		if errors.As(err, &f) {
 			return f
 		}
-		return r.fail(messages.ErrorKind_ERROR_KIND_ADAPTER, err.Error(), err)
+		f = r.fail(messages.ErrorKind_ERROR_KIND_ADAPTER, strings.TrimPrefix(err.Error(), "providers: "), err)
+		if errors.Is(err, ErrUnknownAdapter) {
+			f.Hint = "Name one of these, or put an adapter of that name into adapters/ in the data folder."
+		}
+		return f
 	}
 	req := &Request{CompletionRequest: r.repaired(), Stream: a.Info().Streams && !r.src.Whole}
 	if req.Media, err = r.media(ctx, a.Info()); err != nil {

@@ -49,11 +49,11 @@ var statuses = map[string]int{
 	"disk_low": 503, "store_closed": 503, "no_source": 503, "actor_gone": 503, "node_unreachable": 503,
 	"draining": 503, "stopping": 503,
 	"timeout": 504, "cancelled": 504, "stop_timeout": 504,
-	"conflict": 409, "name_taken": 409, "already_ended": 409, "not_ready": 409,
+	"conflict": 409, "name_taken": 409, "already_ended": 409, "not_ready": 409, "built_in": 409,
 	"forbidden": 403, "denied": 403, "system_actor": 403, "not_allowed": 403, "read_only": 403, "main_only": 403,
 	"not_found": 404, "actor_not_found": 404,
 	"malformed": 400, "out_of_range": 400, "restart_only": 400, "dropped_key": 400, "no_content": 400,
-	"required": 400, "environment_set": 409, "set_by_environment": 409,
+	"required": 400, "required_key": 400, "environment_set": 409, "set_by_environment": 409,
 	"too_large": 413,
 	"internal":  500, "not_shown": 500,
 }

@@ -344,6 +344,9 @@ func TestAddTestAndRemoveSource(t *testing.T) {
 	if _, ok := w.ask(&messages.RemoveSource{Name: "home"}).(*messages.Ok); !ok {
 		t.Error("remove refused")
 	}
+	if _, err := w.rt.Ask(w.ctx, kit.Path(provider.Kind), &messages.RemoveSource{Name: "offline"}); kit.Code(err) != "built_in" {
+		t.Errorf("what stands in now can be removed: %v", err)
+	}
 }
 
 func TestUnreachableSource(t *testing.T) {

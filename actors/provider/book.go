@@ -45,6 +45,7 @@ func (b *Book) fill(s *configs.Snapshot) loaded {
 	}
 	if _, taken := table[models.OfflineName]; !on && !taken {
 		add(models.Offline())
+		out.Sources[len(out.Sources)-1].BuiltIn = true
 	}
 	b.sources.Store(&table)
 	return out

@@ -55,7 +55,9 @@ type (
 	known struct {
 		Spec   *messages.SourceSpec
 		HasKey bool
-		Route  models.Route
+		// BuiltIn says that no setting names it, so that none can be taken away.
+		BuiltIn bool
+		Route   models.Route
 	}
 	loaded struct{ Sources []known }
 	found  struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"homeagent/actors/kit"
 	"homeagent/configs"
@@ -85,7 +86,10 @@ func (m *machine) list(specs []*messages.SourceSpec) *messages.SourceList {
 func (m *machine) addSource(e kit.Event, a *messages.AddSource) {
 	spec := a.GetSpec()
 	if err := models.FromSpec(spec, "").Check(); err != nil {
-		f := &models.Failure{Kind: messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, Source: spec.GetName(), Message: err.Error()}
+		f := &models.Failure{
+			Kind: messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, Source: spec.GetName(),
+			Message: strings.TrimPrefix(err.Error(), "providers: "), Hint: "Correct that and add the source again.",
+		}
 		m.add(e.Reply(&messages.SourceTested{Failure: f.Proto()}))
 		return
 	}
@@ -138,6 +142,13 @@ func (m *machine) remove(e kit.Event, r *messages.RemoveSource) {
 		m.add(e.Reply(unknown(r.GetName())))
 		return
 	}
+	if m.known(r.GetName()).BuiltIn {
+		m.add(e.Reply(&messages.Error{
+			Code: "built_in", Message: fmt.Sprintf("the source %q is built in: it answers where no other one is on", r.GetName()),
+			Hint: "Add a source to take its place.", Details: map[string]string{"source": r.GetName()},
+		}))
+		return
+	}
 	m.save(saving{ask: asked(e)}, []*messages.ConfigEntry{{Key: configs.SourcePrefix + r.GetName()}})
 }
 
@@ -176,20 +187,22 @@ func (m *machine) configured(corr string, err *messages.Error) {
 // Show is what people see of providers.
 func (m *machine) Show() any {
 	type view struct {
-		Name, State string
-		Active      int
-		Calls       uint64
-		Failed      uint64
+		Name   string `json:"name"`
+		State  string `json:"state"`
+		Active int    `json:"active"`
+		Calls  uint64 `json:"calls"`
+		Failed uint64 `json:"failed"`
 	}
 	type pending struct {
-		CallID, Source string
-		Attempt        int
-		Waiting        bool
+		CallID  string `json:"call_id"`
+		Source  string `json:"source"`
+		Attempt int    `json:"attempt"`
+		Waiting bool   `json:"waiting"`
 	}
-	var out struct {
-		Sources  []view
-		Requests []pending
-	}
+	out := struct {
+		Sources  []view    `json:"sources"`
+		Requests []pending `json:"requests"`
+	}{[]view{}, []pending{}}
 	for _, s := range m.router.Standings(m.now) {
 		f := m.figure(s.Name)
 		out.Sources = append(out.Sources, view{s.Name, s.State, f.active, f.calls, f.failed})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"homeagent/actors/kit"
@@ -86,7 +87,8 @@ func (s *source) shown() kit.Effect {
 	if len(s.open) > 0 {
 		word = "busy"
 	}
-	text := fmt.Sprintf("%s %s, %d of %d open", s.spec.GetAdapter(), s.spec.GetModel(), len(s.open), s.limit)
+	name := strings.TrimSpace(s.spec.GetAdapter() + " " + s.spec.GetModel()) // not every source names a model
+	text := fmt.Sprintf("%s, %d of %d open", name, len(s.open), s.limit)
 	if len(s.waiting) > 0 {
 		text += fmt.Sprintf(", %d waiting", len(s.waiting))
 	}

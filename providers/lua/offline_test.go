@@ -34,6 +34,16 @@ func offline(t *testing.T, change func(*messages.CompletionRequest)) (*messages.
 	return res, deltas
 }
 
+func TestUnknownAdapter(t *testing.T) {
+	c := providers.NewClient(providers.Options{Adapters: engine(t, "")})
+	t.Cleanup(c.Close)
+	_, err := c.Stream(t.Context(), providers.Source{Name: "x", Adapter: "nope"}, providertest.Ask("hello"), providers.Hooks{})
+	f := providers.AsFailure(err)
+	if f.Message != `unknown adapter "nope": there are offline, openai` || !strings.HasPrefix(f.Hint, "Name one of these") {
+		t.Errorf("%q, hint %q", f.Message, f.Hint)
+	}
+}
+
 func ask(text string) func(*messages.CompletionRequest) {
 	return func(r *messages.CompletionRequest) {
 		r.Question = text
