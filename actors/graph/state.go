@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"homeagent/actors/kit"
@@ -145,8 +146,9 @@ func at(us int64) time.Time {
 // fault tells of an error of the engine without its internals.
 func fault(err error) *messages.Error {
 	if errors.Is(err, graphmem.ErrInvalid) {
+		_, reason, _ := strings.Cut(err.Error(), graphmem.ErrInvalid.Error()+": ")
 		return &messages.Error{
-			Code: "invalid_fact", Message: "A fact is not complete: " + err.Error() + ".",
+			Code: "invalid_fact", Message: "A fact is not complete: " + reason + ".",
 			Hint: "Each fact needs a subject, a predicate and an object; confidence is 0 to 1.",
 		}
 	}
