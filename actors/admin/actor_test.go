@@ -141,7 +141,8 @@ func TestDoor(t *testing.T) {
 		s.Version != "1.2.3" || s.StartedAt.IsZero() {
 		t.Errorf("run file: %v %+v", err, s)
 	}
-	if _, err := OpenDoor(DoorOptions{Listen: w.door.HTTP(), Layout: layout(t, t.TempDir())}); err == nil {
+	if _, err := OpenDoor(DoorOptions{Listen: w.door.HTTP(), Layout: layout(t, t.TempDir())}); err == nil ||
+		strings.Count(err.Error(), w.door.HTTP()) != 1 || !strings.Contains(err.Error(), "--listen") {
 		t.Error("an address in use must be refused")
 	}
 }

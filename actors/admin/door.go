@@ -62,7 +62,11 @@ func OpenDoor(o DoorOptions) (*Door, error) {
 	}
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", o.Listen, err)
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err // the rest says the address again
+		}
+		return nil, fmt.Errorf("listen on %s: %w; choose another HOST:PORT with --listen", o.Listen, err)
 	}
 	d.tcp = l.(*net.TCPListener)
 	if err := d.openSocket(log); err != nil {

@@ -173,7 +173,7 @@ func (w *world) lockData() error {
 		if s, err := w.layout.ReadState(); err == nil {
 			other = fmt.Sprintf(" (process %d)", s.PID)
 		}
-		return fmt.Errorf("%w%s: %s", ErrInUse, other, w.layout.Data())
+		return fmt.Errorf("%w%s: %s; talk to it with waiter, stop it, or choose another folder with --data", ErrInUse, other, w.layout.Data())
 	}
 	w.onClose("lock", lock.Unlock)
 	return nil
@@ -382,7 +382,9 @@ func (n *Node) Close(ctx context.Context) error {
 func (n *Node) close(ctx context.Context) error {
 	w := n.w
 	var errs []error
+	begin := time.Now()
 	if w.rt != nil {
+		w.logger.Info("node is stopping", "up", begin.Sub(w.started).Round(time.Millisecond))
 		n.drain(ctx)
 		for i := len(n.layers) - 1; i >= 0; i-- {
 			for _, r := range n.layers[i] {
@@ -392,6 +394,7 @@ func (n *Node) close(ctx context.Context) error {
 			}
 		}
 		errs = append(errs, w.rt.Shutdown(ctx))
+		w.logger.Info("actors have stopped", "took", time.Since(begin))
 	}
 	errs = append(errs, w.close())
 	return errors.Join(errs...)

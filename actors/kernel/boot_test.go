@@ -62,6 +62,21 @@ func find(a *messages.ActorInfo, path string) *messages.ActorInfo {
 	return nil
 }
 
+// The log of a node that ended tells whether it was asked to.
+func TestStopIsLogged(t *testing.T) {
+	n := boot(t, options(t))
+	closeNode(t, n)
+	b, err := os.ReadFile(filepath.Join(n.Data(), "logs", "homed.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"node is ready", "node is stopping", "actors have stopped"} {
+		if strings.Count(string(b), `msg="`+line+`"`) != 1 {
+			t.Errorf("%q is not once in the log:\n%s", line, b)
+		}
+	}
+}
+
 func TestBootAndClose(t *testing.T) {
 	opt := options(t)
 	n := boot(t, opt)
@@ -94,7 +109,7 @@ func TestSecondNodeIsRefused(t *testing.T) {
 	n := boot(t, opt)
 	defer closeNode(t, n)
 	_, err := Boot(context.Background(), opt)
-	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), n.Data()) {
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), n.Data()) || !strings.Contains(err.Error(), "--data") {
 		t.Errorf("the second node: %v", err)
 	}
 }

@@ -49,14 +49,15 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	var c cli
 	parser, err := kong.New(&c, kong.Name("homed"), kong.Writers(stdout, stderr), kong.UsageOnError(),
-		kong.Description("A personal AI agent that lives at home. `homed` runs the node; `waiter` talks to it."))
+		kong.Description("A personal AI agent that lives at home. `homed` runs the node, with the flags of `homed run`; "+
+			"`waiter` talks to it."))
 	if err != nil {
 		fmt.Fprintln(stderr, "homed:", err)
 		return exitFailed
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintln(stderr, "homed:", err)
+		fmt.Fprintf(stderr, "homed: %v (homed run --help shows the flags)\n", err)
 		return exitUsage
 	}
 	switch k.Command() {
