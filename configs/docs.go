@@ -18,7 +18,7 @@ A value is taken from the environment first, then from the store, then from the 
 ` + "`waiter config list` shows what is in force and where it comes from, `waiter config set KEY VALUE` changes it." + `
 The environment variable of a key is ` + "`HOMED_`" + ` and its name in upper case, with underscores for dots and hyphens.
 
-The data folder, the profile, the addresses listened on and the log file are needed before the store opens:
+The data folder, the profile, the addresses listened on and the form of the log are needed before the store opens:
 they come by flag or environment only.
 
 **Durations** are whole or decimal numbers with the units w, d, h, m, s, ms, us, ns, larger units first: ` + "`1w2d3h`, `1.5h`, `250ms`" + `, or ` + "`0`" + `.

@@ -12,7 +12,7 @@ type Dropped struct {
 
 const (
 	notYet   = "this node has no such feature yet, so the key would do nothing"
-	byPlugin = "it belongs to a plugin now: install it and use plugin.<name>.* keys"
+	byPlugin = "it belongs to a plugin, and this node takes none yet"
 )
 
 // DroppedKeys returns the keys of the original system that this node does not
@@ -20,13 +20,13 @@ const (
 func DroppedKeys() []Dropped {
 	return []Dropped{
 		{"webui.listen_addr", "use the flag --listen or HOMED_LISTEN: the web face is part of the core and its address is needed before the store opens"},
-		{"webui.api_key", "nothing to set: the credential is the file run/admin.token in the data folder, or the key of a paired device"},
+		{"webui.api_key", "nothing to set: the credential is the file run/admin.token in the data folder"},
 		{"webui.*", "the web face is part of the core: see core.admin.*"},
 		{"core.daemon.data_dir", "use the flag --data or HOMED_DATA: it is needed before the store opens"},
 		{"core.daemon.heartbeat_interval", "nothing to set: supervision is by the actor tree, see `waiter tree`"},
 		{"core.daemon.check_interval", "nothing to set: supervision is by the actor tree, see `waiter tree`"},
 		{"core.log.level", "use core.daemon.log_level"},
-		{"core.log.path", "use the flag --log or HOMED_LOG: it is needed before the store opens"},
+		{"core.log.path", "nothing to set: the log is logs/homed.log in the data folder"},
 		{"core.defaults.llm_endpoints", "use core.llm.sources.<name>.base_url; `waiter providers add` looks for local model servers"},
 		{"core.llm.provider", "use core.llm.sources.<name>.adapter, or `waiter providers add`"},
 		{"core.llm.adapter", "use core.llm.sources.<name>.adapter, or `waiter providers add`"},
@@ -40,7 +40,7 @@ func DroppedKeys() []Dropped {
 		{"core.defaults.image", "there are no agent containers: the node is one process"},
 		{"core.defaults.openclaw_enabled", "there are no agent containers: the node is one process"},
 		{"core.defaults.resource.*", "there are no agent containers: the node is one process"},
-		{"core.defaults.snapshot.*", "there are no snapshots of files: `homed backup` saves the node"},
+		{"core.defaults.snapshot.*", "there are no snapshots of files: stop the node and copy the data folder"},
 		{"core.defaults.rollback.*", "there is no roll-back of files: the store is transactional, and a model that cannot be reached never touches files"},
 		{"core.plugin.dir", "nothing to set: plugins/ in the data folder"},
 		{"core.knowledge.path", "nothing to set: knowledge/ in the data folder"},
@@ -60,7 +60,7 @@ func DroppedKeys() []Dropped {
 		{"core.agent.merge_interval", notYet},
 		{"core.agent.workdir", byPlugin},
 		{"core.agent.embedding_model_path", notYet},
-		{"core.agent.onnx_model_path", "models in ONNX form run in plugin processes: " + byPlugin},
+		{"core.agent.onnx_model_path", notYet},
 		{"core.agent.failback_plugins", "nothing to set: the web face, the socket and the command line are part of the core and work when every plugin is down"},
 		{"core.input_processing.*", byPlugin},
 		{"core.internal.seed_version", "nothing to set: defaults are part of the program and are never copied into the store"},

@@ -11,7 +11,7 @@ import (
 
 // durationForms is what a person is told about durations.
 const durationForms = "a duration such as 250ms, 30s, 1h30m, 2d or 1w2d3h: a whole or decimal number with a unit " +
-	"(w, d, h, m, s, ms, us, ns), larger units first, each at most once; or 0"
+	"(w, d, h, m, s, ms, us, ns), larger units first"
 
 type unit struct {
 	name  string
@@ -44,7 +44,7 @@ var (
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := parseDuration(text)
 	if err != nil {
-		return 0, &Error{Code: CodeBadValue, Message: quoteValue(text) + " is " + err.Error(), Hint: "use " + durationForms}
+		return 0, &Error{Code: CodeBadValue, Message: quoteValue(text) + " is " + err.Error(), Hint: "use " + durationForms + "; or 0"}
 	}
 	return d, nil
 }

@@ -261,6 +261,9 @@ func (p *pattern) legal() string {
 	case TypeBool:
 		return "true or false"
 	case TypeDuration:
+		if p.Min == "" || p.min.num == 0 {
+			return p.bounded(durationForms + "; or 0")
+		}
 		return p.bounded(durationForms)
 	case TypeSize:
 		return p.bounded(sizeForms)

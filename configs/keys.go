@@ -94,7 +94,7 @@ func schedulerKeys() []Key {
 		{
 			Name: KeyInputDuplicateWindow, Type: TypeDuration, Default: "10s", Min: "0", Max: "1d",
 			English: "Duplicate window", Chinese: "重复输入窗口", Category: CategoryAgent, Apply: Live,
-			Description: "Within this time the same text from the same principal in the same conversation, sent without an idempotency key, counts as a duplicate. Zero means never.",
+			Description: "Within this time the same text from the same principal in the same conversation, sent without an idempotency key while the first one is not yet answered, counts as a duplicate. Zero means never.",
 		},
 	}
 }

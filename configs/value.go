@@ -65,11 +65,19 @@ func (v Value) compare(o Value) int {
 // parse reads text as a value of the key; name is the concrete name for the message.
 func (p *pattern) parse(name, text string) (Value, error) {
 	value, err := parseType(p.Type, text)
+	hint := "use " + p.legal() + p.nearestOption(text)
 	if err == nil {
 		err = p.check(value)
 	}
-	if err == nil {
+	if err == nil && p.Check != nil {
+		err = p.Check(value.text)
+		hint = "correct it, or leave the key unset" // what is legal is said by the check itself
+	}
+	switch {
+	case err == nil:
 		return value, nil
+	case errors.Is(err, errEmpty):
+		hint = "unset the key instead: waiter config set --default " + name
 	}
 	shown := quoteValue(text)
 	if p.Secret() {
@@ -78,7 +86,7 @@ func (p *pattern) parse(name, text string) (Value, error) {
 	return Value{}, &Error{
 		Code: CodeBadValue, Key: name,
 		Message: fmt.Sprintf("%s: %s is %v", name, shown, err),
-		Hint:    "use " + p.legal() + p.nearestOption(text),
+		Hint:    hint,
 	}
 }
 
@@ -102,11 +110,11 @@ func (p *pattern) check(v Value) error {
 	if p.max.set && v.compare(p.max) > 0 {
 		return errors.New("above the maximum " + p.max.text)
 	}
-	if p.Check != nil {
-		return p.Check(v.text)
-	}
 	return nil
 }
+
+// errEmpty is what is wrong with a text that says nothing.
+var errEmpty = errors.New("empty")
 
 // parseType reads text as a value of type t, without the bounds of a key.
 func parseType(t Type, text string) (Value, error) {
@@ -124,7 +132,7 @@ func parseType(t Type, text string) (Value, error) {
 		v.text = strings.ToLower(strings.TrimSpace(text))
 	case TypeInt:
 		if v.num, err = strconv.ParseInt(strings.TrimSpace(text), 10, 64); err != nil {
-			return Value{}, errors.New("not a whole number that fits 64 bits")
+			return Value{}, errors.New("not a whole number, or too large for one")
 		}
 		v.text = strconv.FormatInt(v.num, 10)
 	case TypeFloat:
@@ -156,7 +164,7 @@ func parseType(t Type, text string) (Value, error) {
 func parseLine(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return "", errors.New("empty; unset the key instead")
+		return "", errEmpty
 	}
 	if len(text) > maxString {
 		return "", fmt.Errorf("longer than %s", FormatSize(maxString))
@@ -170,7 +178,7 @@ func parseLine(text string) (string, error) {
 func parseText(text string) (string, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if strings.TrimSpace(text) == "" {
-		return "", errors.New("empty; unset the key instead")
+		return "", errEmpty
 	}
 	if len(text) > maxText {
 		return "", fmt.Errorf("longer than %s", FormatSize(maxText))
