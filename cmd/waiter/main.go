@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -121,6 +122,7 @@ func run(c *console, args []string) (code int) {
 	}
 	k, err := p.Parse(args)
 	if err != nil {
+		c.json = slices.Contains(args, "--json") // what was parsed of a wrong line does not tell
 		return c.fail(fmt.Errorf("%w (%s)", err, usageOf(err)))
 	}
 	c.json = flags.JSON
@@ -203,7 +205,10 @@ func (c *console) fail(err error) int {
 
 // codeOf is the code of an error that no node made.
 func codeOf(err error) string {
+	var wrong *kong.ParseError
 	switch {
+	case errors.As(err, &wrong):
+		return "usage"
 	case errors.Is(err, client.ErrNotRunning):
 		return "not_running"
 	case errors.Is(err, client.ErrUnreachable):
