@@ -104,11 +104,17 @@ func TestOfflineTellsNotWhatItSaidItself(t *testing.T) {
 		t.Errorf("the report of a resident is passed on as %q", res.GetText())
 	}
 	noise := []*messages.RecalledItem{
-		{Text: notice.GetText(), Speaker: "agent"}, {Text: chinese.GetText(), Speaker: "agent"},
-		{Text: notice.GetText(), Speaker: "cook"}, {Text: list.GetText(), Speaker: "agent"},
-		{Text: unknown.GetText(), Speaker: "agent"}, {Text: bad.GetText(), Speaker: "agent"},
-		{Text: "Result of time_now:\n{}", Speaker: "agent"}, {Text: "The tool time_now failed:\nno clock", Speaker: "agent"},
-		{Text: "/tools", Speaker: "user"}, {Text: "/tool", Speaker: "user"}, {Text: "/tool nothing {}", Speaker: "user"},
+		{Text: notice.GetText(), Speaker: "agent"},
+		{Text: chinese.GetText(), Speaker: "agent"},
+		{Text: notice.GetText(), Speaker: "cook"},
+		{Text: list.GetText(), Speaker: "agent"},
+		{Text: unknown.GetText(), Speaker: "agent"},
+		{Text: bad.GetText(), Speaker: "agent"},
+		{Text: "Result of time_now:\n{}", Speaker: "agent"},
+		{Text: "The tool time_now failed:\nno clock", Speaker: "agent"},
+		{Text: "/tools", Speaker: "user"},
+		{Text: "/tool", Speaker: "user"},
+		{Text: "/tool nothing {}", Speaker: "user"},
 	}
 	res, _ := offline(t, func(r *messages.CompletionRequest) { r.Recalled = noise })
 	if text := res.GetText(); !strings.Contains(text, "I remember nothing about it.") || strings.Contains(text, "- ") {
