@@ -21,6 +21,8 @@ var (
 	// ErrBroken refuses writes after the disk failed a commit or a sync: what is
 	// on disk is not known until the store is opened again.
 	ErrBroken = errors.New("store: broken by a failed write")
+	// ErrStuck is returned by Close when the disk does not take what is left.
+	ErrStuck = errors.New("store: not closed")
 	// ErrSpace refuses a key outside the declared key spaces.
 	ErrSpace = errors.New("store: unknown key space")
 	// ErrReadOnly refuses a write in a View.
@@ -49,6 +51,7 @@ func Code(err error) string {
 		{ErrTooBig, "too_big"},
 		{ErrClosed, "store_closed"},
 		{ErrBroken, "store_broken"},
+		{ErrStuck, "store_stuck"},
 		{ErrDamaged, "store_damaged"},
 		{ErrFormat, "store_format"},
 		{ErrRecord, "store_damaged"},

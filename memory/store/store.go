@@ -46,6 +46,9 @@ type DB struct {
 	users  int
 	closed bool
 	done   chan struct{}
+	// closeLimit bounds the wait for badger in Close; ended gets what badger said.
+	closeLimit time.Duration
+	ended      chan error
 
 	report Report
 }
@@ -56,7 +59,10 @@ type DB struct {
 // disk without room to open with ErrDiskLow.
 func Open(dir string, opt Options) (*DB, error) {
 	opt.fill()
-	db := &DB{opt: opt, root: dir, files: filepath.Join(dir, dbName), logs: map[string]bool{}, syncLog: syncFile, done: make(chan struct{})}
+	db := &DB{
+		opt: opt, root: dir, files: filepath.Join(dir, dbName), logs: map[string]bool{}, syncLog: syncFile,
+		done: make(chan struct{}), closeLimit: closeLimit, ended: make(chan error, 1),
+	}
 	db.idle = sync.NewCond(&db.life)
 	db.reserve.Store(opt.Reserve)
 	var g *guard
@@ -177,8 +183,13 @@ func (db *DB) leave() {
 	db.life.Unlock()
 }
 
+// closeLimit is how long Close waits for badger, which tries its last flush
+// again for ever while the folder cannot be written.
+const closeLimit = 30 * time.Second
+
 // Close refuses new work, waits for running reads and writes, syncs, and closes.
-// Only an orderly Close leaves the note that lets the next Open go without a copy
+// A store that cannot be closed within half a minute is left as it is, with
+// ErrStuck: what was synced is on disk, and the process should end. Only an orderly Close leaves the note that lets the next Open go without a copy
 // of the write-ahead files. A second Close waits for the first and returns nil.
 func (db *DB) Close() error {
 	db.life.Lock()
@@ -195,7 +206,7 @@ func (db *DB) Close() error {
 	defer close(db.done)
 
 	errSync := db.sync(true)
-	errClose := db.b.Close()
+	errClose := db.closeBadger()
 	if db.mark != nil {
 		if err := db.mark.close(); errClose == nil {
 			errClose = err
@@ -212,6 +223,21 @@ func (db *DB) Close() error {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil
+}
+
+func (db *DB) closeBadger() error {
+	if db.opt.InMemory {
+		return db.b.Close()
+	}
+	go func() { db.ended <- db.b.Close() }()
+	t := time.NewTimer(db.closeLimit)
+	defer t.Stop()
+	select {
+	case err := <-db.ended:
+		return err
+	case <-t.C:
+		return fmt.Errorf("%w within %s", ErrStuck, db.closeLimit)
+	}
 }
 
 // Promise notes the highest inbox sequence and the number of journal entries

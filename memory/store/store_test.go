@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"homeagent/configs"
 	"homeagent/configs/kvtest"
@@ -410,6 +411,29 @@ func TestCloseWaitsForTransactions(t *testing.T) {
 			t.Error("Close did not end")
 		}
 	})
+}
+
+func TestCloseOfAFolderThatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir, Options{})
+	if err := db.Update(func(tx Txn) error { return tx.Put(Task.KeyString("a"), []byte("1")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	db.closeLimit = time.Millisecond
+	if err := db.Close(); !errors.Is(err, ErrStuck) || Code(err) != "store_stuck" {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, cleanName)); err == nil {
+		t.Error("a stop that did not end is noted as an orderly one")
+	}
+	// The flush ends when there is a folder again; without it its goroutine stays.
+	if err := os.MkdirAll(db.files, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	<-db.ended
 }
 
 func TestClosedRefuses(t *testing.T) {
