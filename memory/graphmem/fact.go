@@ -9,12 +9,17 @@ import (
 	"github.com/cayleygraph/quad"
 )
 
+// MaxText is the most bytes of a subject, predicate or object. What is longer is
+// a text; it would not fit one transaction of the store with its index.
+const MaxText = 64 << 10
+
 // Fact is one dated statement. Times are UTC.
 type Fact struct {
 	// ID names the fact for ever; the caller derives it from the call that
 	// states the fact, so that a repeated call stores nothing twice.
 	ID string
-	// Subject, Predicate, Object in the words they were given, kept byte for byte.
+	// Subject, Predicate, Object in the words they were given, kept byte for byte;
+	// at most MaxText bytes each.
 	Subject, Predicate, Object string
 	// SubjectType and ObjectType say what kind of thing each is, such as "person";
 	// may be empty.
@@ -63,6 +68,8 @@ func (f *Fact) normalise() error {
 		return fmt.Errorf("%w: no predicate", ErrInvalid)
 	case Key(f.Object) == "":
 		return fmt.Errorf("%w: no object", ErrInvalid)
+	case max(len(f.Subject), len(f.Predicate), len(f.Object)) > MaxText:
+		return fmt.Errorf("%w: a subject, predicate or object of more than %d bytes", ErrInvalid, MaxText)
 	case f.LearnedAt.IsZero():
 		return fmt.Errorf("%w: no learned_at", ErrInvalid)
 	case f.Confidence < 0 || f.Confidence > 1:

@@ -243,6 +243,7 @@ func TestInvalidFactsWriteNothing(t *testing.T) {
 		"subject":    func(f *Fact) { f.Subject = " \t" },
 		"predicate":  func(f *Fact) { f.Predicate = "" },
 		"object":     func(f *Fact) { f.Object = "" },
+		"long":       func(f *Fact) { f.Object = strings.Repeat("x", MaxText+1) },
 		"learned":    func(f *Fact) { f.LearnedAt = time.Time{} },
 		"confidence": func(f *Fact) { f.Confidence = 1.5 },
 		"validity":   func(f *Fact) { f.ValidTo = noon.Add(-time.Hour) },
@@ -374,8 +375,9 @@ func heap() int64 {
 
 func TestNamed(t *testing.T) {
 	g := openGraph(t)
+	long := strings.Repeat("a", 5000) // longer than a key of the store may be
 	mustCommit(t, g, fact(1, "New York", "is", "big"), fact(2, "张 三", "喜欢", "茶"), fact(3, "York", "in", "England"),
-		fact(4, "C++", "is", "hard"), fact(5, "My sister", "is", "tall"))
+		fact(4, "C++", "is", "hard"), fact(5, "My sister", "is", "tall"), fact(6, long, "is", "long"))
 	for text, want := range map[string][]string{
 		"what about new  YORK?":            {"New York"},
 		"is York nice":                     {"York"},
@@ -383,6 +385,8 @@ func TestNamed(t *testing.T) {
 		"I write C++ in england":           {"C++", "England"},
 		"do you know my sister's birthday": {"My sister"},
 		"nothing here":                     nil,
+		"see " + long + ", York":           {long, "York"},
+		strings.Repeat("b", 5000):          nil,
 	} {
 		found, err := g.Named(text, 10)
 		if err != nil {

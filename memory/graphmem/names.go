@@ -141,7 +141,7 @@ func (v *view) named(text string, limit int) ([]Entity, error) {
 	seen := map[string]bool{}
 	for i := 0; i < len(u) && len(out) < limit; i++ {
 		for n := min(maxNameUnits, len(u)-i); n > 0; n-- {
-			key := joinUnits(u[i : i+n])
+			key := bound(joinUnits(u[i : i+n]))
 			name, ok, err := v.name(key)
 			if err != nil {
 				return nil, err
