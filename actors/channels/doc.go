@@ -21,5 +21,6 @@
 // way: the asker then learns the state by the input's id. Outputs that were intended and not known as sent by a task that
 // has ended are sent again at the start, marked as a possible repeat.
 //
-// Bounds: the number of inputs accepted and not ended is ledger's to limit; text of an input is at most MaxText bytes.
+// Bounds: the number of inputs accepted and not ended is ledger's to limit; text of an input is at most MaxText bytes
+// in at most MaxParts blocks.
 package channels

@@ -21,6 +21,8 @@ type Params struct {
 	Limit int64
 	// MaxText bounds the text of one input in bytes; zero means 384 KiB, which fits a record of the store.
 	MaxText int
+	// MaxParts bounds the blocks of one input; zero means 256.
+	MaxParts int
 	// SendTimeout for an output at a channel's owner; zero means 60 s.
 	SendTimeout time.Duration
 	// OfferTimeout for the outcome of an accepted input; zero means 5 s.
@@ -64,6 +66,9 @@ func New(p Params) kit.Machine {
 	}
 	if p.MaxText == 0 {
 		p.MaxText = 384 << 10
+	}
+	if p.MaxParts == 0 {
+		p.MaxParts = 256
 	}
 	if p.SendTimeout == 0 {
 		p.SendTimeout = time.Minute

@@ -3,6 +3,7 @@ package channels
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"homeagent/actors/kit"
 	"homeagent/messages"
@@ -53,10 +54,17 @@ func (s *state) check(in *messages.Input, ch *messages.RegisterChannel) *message
 			Code: "too_large", Message: fmt.Sprintf("The text has %d bytes; at most %d are taken.", size, s.p.MaxText),
 			Hint: "Send it in parts or as a file.",
 		}
+	case len(in.GetParts()) > s.p.MaxParts:
+		return &messages.Error{
+			Code: "too_large", Message: fmt.Sprintf("The input has %d blocks; at most %d are taken.", len(in.GetParts()), s.p.MaxParts),
+			Hint: "Put texts together.",
+		}
 	case in.Level != nil && (in.GetLevel() < 0 || in.GetLevel() > 4):
 		return bad(fmt.Sprintf("There is no level %d.", in.GetLevel()), "Levels are 0 (queued) to 4 (critical).")
 	case len(in.GetIdempotencyKey()) > 256 || len(in.GetConversation()) > 256 || len(in.GetAgent()) > 256:
 		return bad("Idempotency key, conversation and agent have at most 256 bytes each.", "")
+	case strings.ContainsFunc(in.GetIdempotencyKey()+in.GetConversation()+in.GetAgent(), unicode.IsControl):
+		return bad("Idempotency key, conversation and agent hold no control characters.", "")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ var (
 )
 
 func begin(t *testing.T, name string, unsent ...*messages.OutputIntent) *kittest.Script {
-	s := kittest.New(t, name, New(Params{Ledger: kit.Path("ledger"), MaxText: 64}), start)
+	s := kittest.New(t, name, New(Params{Ledger: kit.Path("ledger"), MaxText: 64, MaxParts: 2}), start)
 	s.Step(0, kit.Event{Msg: kit.Started{Self: kit.Path("channels")}})
 	s.Step(0, kit.Event{Corr: "unsent", Msg: &messages.PendingTasks{Unsent: unsent}})
 	s.Step(0, kit.Event{From: admin, Corr: "r1", Msg: &messages.RegisterChannel{Name: "cli", Kind: messages.ChannelKind_CHANNEL_KIND_INTERACTIVE}})
@@ -78,6 +78,13 @@ func TestRefusals(t *testing.T) {
 	far.Level = proto.Int32(5)
 	s.Step(0, submit(far))
 	s.Step(0, kit.Event{From: owner, Corr: "r3", Msg: &messages.RegisterChannel{Name: "Bad Name"}})
+	many := input("f", "cli", "hello")
+	many.Parts = append(many.Parts, many.GetParts()[0], many.GetParts()[0])
+	s.Step(0, submit(many))
+	s.Note("names that the store can not keep apart")
+	odd := input("g", "cli", "hello")
+	odd.Conversation = "a\x00b"
+	s.Step(0, submit(odd))
 	s.Note("an agent that does not exist")
 	other := input("e", "cli", "hello")
 	other.Agent = "main/resident/nobody"
