@@ -22,6 +22,12 @@ type lines struct {
 // maxLine bounds a line that does not come from a terminal, in bytes.
 const maxLine = 1 << 20
 
+const (
+	prompt = "> "
+	// defaultWidth is what the line editor takes where a terminal tells no size.
+	defaultWidth = 80
+)
+
 // openLines reads with line editing from a terminal and plainly from anything else. restore brings the terminal back.
 // The goroutine that reads ends with the input; at a terminal it ends with the process, since a read can not be taken
 // back.
@@ -39,12 +45,15 @@ func openLines(ctx context.Context, c *console) (l lines, restore func(), err er
 	t := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{&keys{r: in, presses: presses}, out}, "> ")
+	}{&keys{r: in, presses: presses}, shown{out}}, prompt)
+	editing := wideLine{prompt: len(prompt), width: defaultWidth}
 	if w, h, err := term.GetSize(int(out.Fd())); err == nil && w > 0 && h > 0 { // some tell no size: the default is kept
+		editing.width = w
 		if err := t.SetSize(w, h); err != nil {
 			return lines{}, nil, errors.Join(err, term.Restore(int(in.Fd()), old))
 		}
 	}
+	t.AutoCompleteCallback = editing.key
 	ch := make(chan string)
 	go func() {
 		defer close(ch)
@@ -54,7 +63,7 @@ func openLines(ctx context.Context, c *console) (l lines, restore func(), err er
 				return
 			}
 			select {
-			case ch <- line:
+			case ch <- unfilled(line):
 			case <-ctx.Done():
 				return
 			}
@@ -80,32 +89,4 @@ func scan(ctx context.Context, r io.Reader) <-chan string {
 		}
 	}()
 	return ch
-}
-
-// keys takes Ctrl-C out of what a raw terminal sends, where it is a character and no signal.
-type keys struct {
-	r       io.Reader
-	presses chan<- os.Signal
-}
-
-const ctrlC = 3
-
-func (k *keys) Read(p []byte) (int, error) {
-	for {
-		n, err := k.r.Read(p)
-		kept := p[:0]
-		for _, b := range p[:n] {
-			if b != ctrlC {
-				kept = append(kept, b)
-				continue
-			}
-			select {
-			case k.presses <- os.Interrupt:
-			default: // several presses waiting say no more than one
-			}
-		}
-		if len(kept) > 0 || err != nil || n == 0 {
-			return len(kept), err
-		}
-	}
 }

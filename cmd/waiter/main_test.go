@@ -219,16 +219,6 @@ func TestCtrlCEndsOtherCommands(t *testing.T) {
 	}
 }
 
-func TestKeysTakeCtrlCOut(t *testing.T) {
-	presses := make(chan os.Signal, 1)
-	k := &keys{r: strings.NewReader("a\x03b\x03\x03c"), presses: presses}
-	b := make([]byte, 100)
-	n, err := k.Read(b)
-	if err != nil || string(b[:n]) != "abc" || len(presses) != 1 {
-		t.Errorf("%q, %v, %d presses", b[:n], err, len(presses))
-	}
-}
-
 func TestWidths(t *testing.T) {
 	for s, want := range map[string]int{"abc": 3, "管家": 4, "é": 1, "e\u0301": 1, "ｆ": 2, "🙂": 2, "": 0} {
 		if got := columns(s); got != want {
