@@ -158,6 +158,10 @@ func (v *Vault) load() error {
 	if v.key != nil {
 		return nil
 	}
+	// Opening a pipe would wait for ever.
+	if info, err := os.Stat(v.path); err == nil && !info.Mode().IsRegular() {
+		return badKeyFile(v.path, "is not a plain file", nil)
+	}
 	file, err := os.Open(v.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Error{

@@ -106,6 +106,10 @@ func (d *Door) openSocket(log *slog.Logger) error {
 
 // readToken reads the token, or makes one of 32 random bytes.
 func readToken(path string, log *slog.Logger) (string, error) {
+	// Reading a pipe would hold the start for ever.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%w: %s is no plain file; remove it to get a new one", ErrToken, path)
+	}
 	b, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

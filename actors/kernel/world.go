@@ -201,10 +201,15 @@ func (w *world) persona(s *configs.Snapshot) string {
 }
 
 func (w *world) personal() string {
-	f, err := os.Open(w.layout.Personal())
+	info, err := os.Stat(w.layout.Personal())
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would hold the turn for ever
+		w.logger.Warn("personal.md is no plain file")
+		return ""
+	}
+	f, err := os.Open(w.layout.Personal())
 	var b []byte
 	if err == nil {
 		b, err = io.ReadAll(io.LimitReader(f, maxPersonal+1))

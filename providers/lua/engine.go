@@ -99,6 +99,9 @@ func (e *Engine) read(files fs.FS, name, shown string) (*adapter, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !info.Mode().IsRegular() { // a pipe or a device would be read for ever
+		return nil, fmt.Errorf("%s: is no plain file", shown)
+	}
 	if info.Size() > maxFile {
 		return nil, fmt.Errorf("%s: larger than %d bytes", shown, maxFile)
 	}
