@@ -152,7 +152,7 @@ func TestStop(t *testing.T) {
 		}
 		tape.once(task, "ended")
 	}
-	contains(t, n.waiter("stop").must(t).stdout, "0 stopped, 0 will end")
+	contains(t, n.waiter("stop").must(t).stdout, "nothing runs or waits")
 	n.waiter("stop").must(t)
 	if got := n.ask("are you there again?"); got.End != "answered" || got.Text != "Here." {
 		t.Errorf("after the stop: %+v", got)

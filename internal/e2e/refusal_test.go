@@ -194,7 +194,7 @@ func TestExitCodes(t *testing.T) {
 	if got.code != 2 {
 		t.Errorf("no node: exit %d", got.code)
 	}
-	contains(t, got.stderr, "no node runs on the data folder", "homed --data")
+	contains(t, got.stderr, "no node runs on the data folder", "start homed on it")
 	for line, code := range map[string]int{
 		"run --nosuch": 2, "nosuch": 2, "run --profile toaster": 2, "run --data x --listen nowhere": 1, "version": 0,
 	} {
