@@ -129,9 +129,13 @@ func (ch *chatCmd) once(ctx context.Context, cancel context.CancelFunc, c *conso
 	p.end()
 	switch {
 	case t.End != "answered":
-		_, _ = fmt.Fprintf(c.errout, "waiter: %s\n", endOf(t))
-	case to.trouble != "": // it ended well all the same
-		_, _ = fmt.Fprintln(c.errout, c.paint(quiet, "· error: "+to.trouble))
+		text := endOf(t)
+		if to.trouble.Text == t.Text {
+			text = advised(text, to.trouble.Hint)
+		}
+		_, _ = fmt.Fprintf(c.errout, "waiter: %s\n", text)
+	case to.trouble.Text != "": // it ended well all the same
+		_, _ = fmt.Fprintln(c.errout, c.paint(quiet, "· "+noteText(to.trouble)))
 	}
 	return unwell(t)
 }
@@ -181,7 +185,7 @@ type answer struct {
 	c *console
 	p *pane
 	// trouble is the last error on the way. The end of the task tells it too, so it is not said before.
-	trouble string
+	trouble client.Note
 }
 
 func (a *answer) Text(_, piece string) {
@@ -198,7 +202,7 @@ func (a *answer) Replace(task, text string) {
 func (a *answer) Note(n client.Note) {
 	text := noteText(n)
 	if n.Kind == "error" {
-		a.trouble, text = clean(n.Text), ""
+		a.trouble, text = n, ""
 	}
 	if a.c.json || (text == "" && n.Kind != "round") {
 		return
@@ -210,6 +214,14 @@ func (a *answer) Note(n client.Note) {
 }
 
 func (*answer) End(client.Task) {}
+
+// advised is what went wrong with what to do about it.
+func advised(text, hint string) string {
+	if hint == "" {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + ". " + clean(hint)
+}
 
 // noteText is a note as a person reads it; empty for what need not be said.
 func noteText(n client.Note) string {
@@ -226,7 +238,7 @@ func noteText(n client.Note) string {
 	case "tool_failed":
 		return "failed: " + text
 	case "error":
-		return "error: " + text
+		return advised("error: "+text, n.Hint)
 	case "changed":
 		return "the answer was changed; here is the whole of it"
 	case "gap":

@@ -57,6 +57,10 @@ func script(in client.Submit, id string) []client.Event {
 	switch in.Text {
 	case "fail":
 		return []client.Event{d("half an ans"), clienttest.Failed("no_source", "No model is configured.")}
+	case "wrong key":
+		return []client.Event{clienttest.Trouble("The key is wrong.", "Set another."), clienttest.Failed("auth", "The key is wrong.")}
+	case "second try":
+		return []client.Event{clienttest.Trouble("Too long.", ""), d("yes"), clienttest.Answered("yes")}
 	case "interrupt me":
 		return []client.Event{
 			d("one "), changed("suspended", "other"), changed("resumed", ""), d("one "), d("two"), clienttest.Answered("one two"),

@@ -30,6 +30,8 @@ type Note struct {
 	Task string
 	// Text says more: the name of a tool, the message of an error, the text of an output of another task.
 	Text string
+	// Hint says what to do about an error; it may be empty.
+	Hint string
 }
 
 // Session is one conversation with an agent, seen live. Send may be called from any goroutine, Follow from one.
@@ -166,7 +168,7 @@ func (s *Session) show(ctx context.Context, e *Event, until string, to Screen) (
 		s.tool(e, to)
 	case api.EventError:
 		if e.Error != nil {
-			to.Note(Note{Kind: "error", Task: e.TaskID, Text: e.Error.Message})
+			to.Note(Note{Kind: "error", Task: e.TaskID, Text: e.Error.Message, Hint: e.Error.Hint})
 		}
 	case api.EventOutput:
 		s.output(e, to)

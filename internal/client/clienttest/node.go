@@ -277,6 +277,11 @@ func Failed(reason, text string) api.Event {
 	return api.Event{Type: api.EventTask, Task: &api.TaskChange{Change: "ended", End: "failed", Reason: reason, Text: text}}
 }
 
+// Trouble is an error that a person should see.
+func Trouble(message, hint string) api.Event {
+	return api.Event{Type: api.EventError, Text: message, Error: &api.Error{Code: "auth", Message: message, Hint: hint}}
+}
+
 // Tool is the start of a tool call.
 func Tool(name string) api.Event {
 	return api.Event{Type: api.EventToolCall, Tool: &api.ToolChange{ToolCall: api.ToolCall{CallID: "c", Name: name}}}
