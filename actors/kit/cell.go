@@ -65,9 +65,10 @@ type cell struct {
 
 // Flags of a cell.
 const (
-	ready uint32 = 1 << iota // it has performed Ready
-	shut                     // it takes no new children: a stop is under way
-	gone                     // it has ended; what comes is a dead letter
+	ready    uint32 = 1 << iota // it has performed Ready
+	shut                        // it takes no new children: a stop is under way
+	gone                        // it has ended; what comes is a dead letter
+	byPerson                    // a person has ordered its stop
 )
 
 func (c *cell) is(flag uint32) bool { return c.flags.Load()&flag != 0 }

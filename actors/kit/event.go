@@ -57,6 +57,8 @@ type Ended struct {
 	Name string
 	// Failure that ended it; empty means it was stopped or had finished.
 	Failure string
+	// ByPerson says that a person had ordered the stop.
+	ByPerson bool
 }
 
 // Restarted tells a parent that its child was restarted after a failure.

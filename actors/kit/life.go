@@ -177,7 +177,7 @@ func (c *cell) kidEnded(m *kidEnded) {
 		defer c.ctx().Stop(c.ctx().Self())
 	}
 	if m.kid.watched && c.sh != nil && m.sh == c.sh {
-		c.step(Event{Msg: Ended{Who: m.kid.self, Name: m.kid.name(), Failure: m.kid.lost()}})
+		c.step(Event{Msg: Ended{Who: m.kid.self, Name: m.kid.name(), Failure: m.kid.lost(), ByPerson: m.kid.is(byPerson)}})
 	}
 }
 

@@ -74,12 +74,13 @@ func (rt *Runtime) forPeople(path, verb string) (*cell, error) {
 }
 
 // Stop ends an actor at a person's wish, its children first, and waits until it has ended, at most for its stop timeout.
-// Messages that wait in it are lost. Actors of the kernel's own table are refused with code system_actor.
+// Messages that wait in it are lost; its parent is told who wished it. Actors of the kernel's own table are refused with code system_actor.
 func (rt *Runtime) Stop(ctx context.Context, path string) error {
 	c, err := rt.forPeople(path, "stop")
 	if err != nil {
 		return err
 	}
+	c.set(byPerson)
 	return rt.stopCell(ctx, c, false)
 }
 

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,36 @@ func TestStopEndsChildrenFirst(t *testing.T) {
 			synctest.Wait()
 		})
 	}
+}
+
+// TestEndTellsWhoWished shows that a parent can tell a person's stop from every other end.
+func TestEndTellsWhoWished(t *testing.T) {
+	run(t, func(w *world) {
+		var told []bool
+		w.kid(Restart{}, func(time.Time, Event) []Effect { return nil })
+		w.top("p", props(func(_ time.Time, e Event) []Effect {
+			switch m := e.Msg.(type) {
+			case Started:
+				return []Effect{
+					Spawn{Kind: "kid", Name: "k/1", Watch: true, Params: user("param")},
+					Spawn{Kind: "kid", Name: "k/2", Watch: true, Params: user("param")},
+				}
+			case Ended:
+				told = append(told, m.ByPerson)
+			}
+			return nil
+		}))
+		synctest.Wait()
+		if err := w.Stop(context.Background(), "p/k/1"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		w.get("p").order(false)
+		synctest.Wait()
+		if !slices.Equal(told, []bool{true, false}) {
+			t.Errorf("by a person: %v", told)
+		}
+	})
 }
 
 func TestDrainHandlesWhatWaits(t *testing.T) {

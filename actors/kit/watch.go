@@ -120,7 +120,7 @@ func (rt *Runtime) tellEnd(c *cell) {
 	if e == nil {
 		return
 	}
-	v := ended{c: c, e: Ended{Who: c.self, Failure: c.lost()}}
+	v := ended{c: c, e: Ended{Who: c.self, Failure: c.lost(), ByPerson: c.is(byPerson)}}
 	for w, sh := range e.watchers {
 		w.Mailbox.PostUserMessage(&private{sh: sh, v: v})
 	}
