@@ -210,7 +210,11 @@ func (s *state) spawnTurn(e kit.Event, start *messages.StartTurn) {
 
 func (s *state) onEnded(m kit.Ended) {
 	if id, ok := strings.CutPrefix(m.Name, turnPrefix); ok {
-		s.turnEnded(id, m.Failure)
+		why := m.Failure
+		if why == "" && !m.ByPerson {
+			why = "the turn was stopped"
+		}
+		s.turnEnded(id, why)
 		return
 	}
 	if name, ok := strings.CutPrefix(m.Name, childPrefix); ok {
@@ -218,6 +222,7 @@ func (s *state) onEnded(m kit.Ended) {
 	}
 }
 
+// turnEnded tells the scheduler of a turn that is gone; without a failure a person has stopped it.
 func (s *state) turnEnded(id, failure string) {
 	start := s.turns[id]
 	if start == nil {
@@ -232,9 +237,6 @@ func (s *state) turnEnded(id, failure string) {
 		delete(s.waiting, id)
 		s.spawnTurn(w.ask, w.start)
 		return
-	}
-	if failure == "" {
-		failure = "the turn was stopped"
 	}
 	s.add(kit.Send{To: s.schedulerPath(), Msg: &messages.TurnLost{
 		TaskId: id, Generation: start.GetGeneration(), Failure: failure,

@@ -116,6 +116,11 @@ func TestTurns(t *testing.T) {
 	h.step(kit.Event{Msg: kit.Ended{Name: turnPrefix + "a"}})
 	h.Note("a turn that failed")
 	h.step(kit.Event{Msg: kit.Ended{Name: turnPrefix + "a", Failure: "panic: boom"}})
+	h.Note("one that a person stopped has not failed; one that was stopped otherwise has")
+	h.step(spawn(3))
+	h.step(kit.Event{Msg: kit.Ended{Name: turnPrefix + "a", ByPerson: true}})
+	h.step(spawn(4))
+	h.step(kit.Event{Msg: kit.Ended{Name: turnPrefix + "a"}})
 	h.Done()
 }
 

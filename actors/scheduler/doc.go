@@ -10,7 +10,8 @@
 //	SchedulerQuery -> SchedulerState
 //	PendingTasks   from ledger, at the start and when a turn was lost: what has not ended, with its journal
 //	TurnSpawned    from the agent, for SpawnTurn
-//	TurnLost       from the agent: a turn failed; it is started again from its journal, at the third loss it ends failed
+//	TurnLost       from the agent: a turn failed; it is started again from its journal, at the third loss it ends failed;
+//	               without a failure a person has stopped the turn, and its task ends as stopped
 //	Suspended, Resumed, Finished, SteerTaken from turns; a wrong generation is ignored
 //	ConfigChanged  from config: cooldown, duplicate window, deadline and rounds of the turns that start from now on
 //	LedgerDone     for the ends it writes; a failed write is tried again until it succeeds

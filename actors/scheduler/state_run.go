@@ -305,9 +305,16 @@ func (s *state) onResumed(m *messages.Resumed) {
 	s.publish(t, "resumed", nil)
 }
 
-// onLost reads the journal of a task whose turn failed, to start it again.
+// onLost reads the journal of a task whose turn failed, to start it again. One that a person stopped ends.
 func (s *state) onLost(m *messages.TurnLost) {
-	if t := s.byTurn(m.GetTaskId(), m.GetGeneration()); t != nil {
+	t := s.byTurn(m.GetTaskId(), m.GetGeneration())
+	switch {
+	case t == nil:
+	case m.GetFailure() == "":
+		t.turn = nil
+		s.endHost(t, &messages.Finished{End: messages.End_END_STOPPED, Reason: "stop", Text: "Stopped."})
+		s.dispatch()
+	default:
 		s.lost(t, m.GetFailure())
 	}
 }

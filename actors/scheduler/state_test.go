@@ -151,6 +151,8 @@ func TestStop(t *testing.T) {
 	s.Step(0, stopped("a", 1))
 	s.Step(0, stopped("b", 2))
 	s.Step(0, spawned("d", 3))
+	s.Note("a person stops the turn itself: its task ends, it does not come again")
+	s.Step(0, kit.Event{Msg: &messages.TurnLost{TaskId: "d", Generation: 3}})
 	s.Note("what was made before the stop and comes after it is stopped too")
 	old := input("e", 2, "made before the stop")
 	old.CreatedUs = start.UnixMicro() - 1
