@@ -9,7 +9,8 @@
 //	ListChannels    -> ChannelList
 //	SubmitInput     -> SubmitResult, after the input is on disk and its outcome is known; an error means that nothing was
 //	                   accepted
-//	SendOutput      -> OutputSent: by the channel's owner, or by the event stream where the channel has no owner
+//	SendOutput      -> OutputSent: by the channel's owner, or by the event stream where the channel has no owner; a channel
+//	                   that is not there is waited for, as turns go on after a start before all channels are registered
 //	OutputSent      from owners
 //	ConfigChanged from config: the most inputs that may wait
 //	LedgerDone, InputOutcome, PendingTasks from ledger and schedulers

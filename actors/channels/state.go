@@ -53,6 +53,7 @@ type state struct {
 	channels map[string]*messages.RegisterChannel
 	subs     map[string]*submission
 	sends    map[string]*sending
+	absent   map[string]*absent
 	unsent   []*messages.OutputIntent
 	counts   struct{ Accepted, Refused, Sent, Failed uint64 }
 	now      time.Time
@@ -76,12 +77,16 @@ func New(p Params) kit.Machine {
 	if p.OfferTimeout == 0 {
 		p.OfferTimeout = 5 * time.Second
 	}
-	return &state{p: p, channels: map[string]*messages.RegisterChannel{}, subs: map[string]*submission{}, sends: map[string]*sending{}}
+	return &state{
+		p: p, channels: map[string]*messages.RegisterChannel{}, subs: map[string]*submission{},
+		sends: map[string]*sending{}, absent: map[string]*absent{},
+	}
 }
 
 type (
-	offerLate struct{ id string }
-	sendLate  struct{ id string }
+	offerLate  struct{ id string }
+	sendLate   struct{ id string }
+	absentLate struct{ id string }
 )
 
 // Step implements kit.Machine.
@@ -114,6 +119,8 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		s.onSent("out/"+m.id, &messages.OutputSent{Error: &messages.Error{
 			Code: "send_timeout", Message: "The channel did not confirm the output in time.",
 		}})
+	case absentLate:
+		s.onAbsentLate(m.id)
 	case *messages.ConfigChanged:
 		s.values.Take(m)
 		s.p.Limit = s.values.Int(configs.KeyAgentQueueLimit, s.p.Limit)
@@ -126,7 +133,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	case kit.Fault:
 		s.onFault(m)
 	}
-	s.add(kit.State{Word: "running", Summary: fmt.Sprintf("%d channels, %d inputs under way, %d outputs under way", len(s.channels), len(s.subs), len(s.sends))})
+	s.add(kit.State{Word: "running", Summary: fmt.Sprintf("%d channels, %d inputs under way, %d outputs under way", len(s.channels), len(s.subs), len(s.sends)+len(s.absent))})
 	return s.out
 }
 
@@ -142,6 +149,7 @@ func (s *state) onRegister(e kit.Event, m *messages.RegisterChannel) {
 	}
 	s.channels[m.GetName()] = m
 	s.add(e.Reply(&messages.Ok{}))
+	s.deliverAbsent(m.GetName())
 	s.retryUnsent(m.GetName())
 }
 
@@ -164,7 +172,7 @@ func (s *state) unknownChannel(name string) *messages.Error {
 // Show implements kit.Shower.
 func (s *state) Show() any {
 	return map[string]any{
-		"channels": slices.Sorted(maps.Keys(s.channels)), "inputs_under_way": len(s.subs), "outputs_under_way": len(s.sends),
+		"channels": slices.Sorted(maps.Keys(s.channels)), "inputs_under_way": len(s.subs), "outputs_under_way": len(s.sends) + len(s.absent),
 		"unsent": len(s.unsent), "accepted": s.counts.Accepted, "refused": s.counts.Refused, "sent": s.counts.Sent, "failed": s.counts.Failed,
 	}
 }

@@ -4,21 +4,64 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"homeagent/actors/kit"
 	"homeagent/messages"
 )
 
+// channelWait is how long an output waits for a channel that is not there: after a start, turns go on before all owners
+// have registered.
+const channelWait = 10 * time.Second
+
+// absent is an output whose channel is not there yet.
+type absent struct {
+	ask kit.Event
+	msg *messages.SendOutput
+}
+
 func (s *state) onSend(e kit.Event, m *messages.SendOutput) {
 	o := m.GetOutput()
-	ch := s.channels[o.GetChannel()]
-	if ch == nil {
-		s.counts.Failed++
-		s.add(e.Reply(&messages.OutputSent{
-			Receipt: &messages.OutputReceipt{OutputId: o.GetOutputId()}, Error: s.unknownChannel(o.GetChannel()),
-		}))
+	id := o.GetOutputId()
+	s.unsent = slices.DeleteFunc(s.unsent, func(u *messages.OutputIntent) bool { return u.GetOutputId() == id })
+	if ch := s.channels[o.GetChannel()]; ch != nil {
+		s.deliver(e, m, ch)
 		return
 	}
+	s.absent[id] = &absent{ask: e, msg: m}
+	s.add(kit.After{Key: "wait/" + id, D: channelWait, Msg: absentLate{id}})
+}
+
+// onAbsentLate tells that the channel did not come; the output is sent when it does.
+func (s *state) onAbsentLate(id string) {
+	w := s.absent[id]
+	if w == nil {
+		return
+	}
+	delete(s.absent, id)
+	o := w.msg.GetOutput()
+	s.unsent = append(s.unsent, o)
+	s.counts.Failed++
+	s.add(w.ask.Reply(&messages.OutputSent{
+		Receipt: &messages.OutputReceipt{OutputId: id}, Error: s.unknownChannel(o.GetChannel()),
+	}))
+}
+
+// deliverAbsent sends what was waiting for a channel that is there now.
+func (s *state) deliverAbsent(name string) {
+	for _, id := range slices.Sorted(maps.Keys(s.absent)) {
+		w := s.absent[id]
+		if w.msg.GetOutput().GetChannel() != name {
+			continue
+		}
+		delete(s.absent, id)
+		s.add(kit.CancelAfter{Key: "wait/" + id})
+		s.deliver(w.ask, w.msg, s.channels[name])
+	}
+}
+
+func (s *state) deliver(e kit.Event, m *messages.SendOutput, ch *messages.RegisterChannel) {
+	o := m.GetOutput()
 	if ch.GetOwner() == nil {
 		s.show(o)
 		s.counts.Sent++
