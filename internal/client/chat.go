@@ -45,6 +45,8 @@ type Session struct {
 
 	mu  sync.Mutex
 	own map[string]bool // tasks of this session, whatever conversation their events name
+	// sending counts texts whose task is not known yet.
+	sending int
 }
 
 // SessionOptions say which conversation.
@@ -76,15 +78,19 @@ func (c *Client) Session(ctx context.Context, o SessionOptions) (*Session, error
 
 // Send hands over a text. mode may be empty.
 func (s *Session) Send(ctx context.Context, text, mode string) (*Submitted, error) {
+	s.mu.Lock()
+	s.sending++
+	s.mu.Unlock()
 	got, err := s.c.Submit(ctx, Submit{
 		Text: text, Mode: mode, Channel: s.o.Channel, Conversation: s.o.Conversation, Agent: s.o.Agent,
 	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sending--
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	s.own[got.InputID] = true
-	s.mu.Unlock()
 	return got, nil
 }
 
@@ -225,7 +231,7 @@ func (s *Session) end(ctx context.Context, e *Event, until string, to Screen) (*
 		Channel: e.Channel, Conversation: e.Conversation, Agent: e.Agent, Ended: e.At, Usage: e.Task.Usage,
 	}
 	_, streaming := s.texts[e.TaskID]
-	if e.TaskID == until || s.isOwn(e.TaskID) || streaming {
+	if e.TaskID == until || streaming || s.maybeOwn(e.TaskID) {
 		if err := s.finish(ctx, &t, to); err != nil {
 			return nil, err
 		}
@@ -236,10 +242,12 @@ func (s *Session) end(ctx context.Context, e *Event, until string, to Screen) (*
 	return &t, nil
 }
 
-func (s *Session) isOwn(id string) bool {
+// maybeOwn tells whether a task was sent by this session. While a text is on its way its id is not known yet, and its end
+// may come before the answer that tells it: then any end of this conversation may be its.
+func (s *Session) maybeOwn(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.own[id]
+	return s.own[id] || s.sending > 0
 }
 
 // finish shows what is still missing of an answer. One that joined another task was answered there: its text is shown
