@@ -101,9 +101,9 @@ func TestWideCharactersAreEdited(t *testing.T) {
 		"\ue001\ue000a":                       "a",
 		"管a\x14":                              "管a",
 		"管家\x02\x02\x06" + "z\x1b[F.":         "管z家.",
-		"好ab" + "\x01" + "管家一二三四五六七八": "管家一二三四五六七八好ab",
-		"a管家一二三四五六七八九十\x7f\x7f\x7fx":  "a管家一二三四五六七x",
-		"管家一二三四五六七八\x01a\x01bc":       "bca管家一二三四五六七八",
+		"好ab" + "\x01" + "管家一二三四五六七八":         "管家一二三四五六七八好ab",
+		"a管家一二三四五六七八九十\x7f\x7f\x7fx":          "a管家一二三四五六七x",
+		"管家一二三四五六七八\x01a\x01bc":               "bca管家一二三四五六七八",
 	} {
 		for _, width := range []int{80, 12, 13} {
 			d := &display{width: width}

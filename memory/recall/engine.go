@@ -24,7 +24,7 @@ const (
 	// mainAgent is whose memory every resident sees beside its own.
 	mainAgent = "main"
 	// pool is how many hits are looked at for each agent.
-	pool = 200
+	pool = 40
 	// maxKnown is how many excluded events are named.
 	maxKnown = 3
 )

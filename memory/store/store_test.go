@@ -433,7 +433,7 @@ func TestCloseOfAFolderThatIsGone(t *testing.T) {
 	if err := os.MkdirAll(db.files, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	<-db.ended
+	_ = <-db.ended
 }
 
 func TestClosedRefuses(t *testing.T) {
