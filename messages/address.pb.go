@@ -35,6 +35,10 @@ const (
 	PrincipalKind_PRINCIPAL_KIND_AGENT PrincipalKind = 3
 	// The node itself: timers, kernel faults.
 	PrincipalKind_PRINCIPAL_KIND_SYSTEM PrincipalKind = 4
+	// A paired node.
+	PrincipalKind_PRINCIPAL_KIND_NODE PrincipalKind = 5
+	// A program that holds a named token.
+	PrincipalKind_PRINCIPAL_KIND_TOKEN PrincipalKind = 6
 )
 
 // Enum value maps for PrincipalKind.
@@ -45,6 +49,8 @@ var (
 		2: "PRINCIPAL_KIND_PERSON",
 		3: "PRINCIPAL_KIND_AGENT",
 		4: "PRINCIPAL_KIND_SYSTEM",
+		5: "PRINCIPAL_KIND_NODE",
+		6: "PRINCIPAL_KIND_TOKEN",
 	}
 	PrincipalKind_value = map[string]int32{
 		"PRINCIPAL_KIND_UNSPECIFIED": 0,
@@ -52,6 +58,8 @@ var (
 		"PRINCIPAL_KIND_PERSON":      2,
 		"PRINCIPAL_KIND_AGENT":       3,
 		"PRINCIPAL_KIND_SYSTEM":      4,
+		"PRINCIPAL_KIND_NODE":        5,
+		"PRINCIPAL_KIND_TOKEN":       6,
 	}
 )
 
@@ -471,13 +479,15 @@ const file_messages_address_proto_rawDesc = "" +
 	"\tPrincipal\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x1b.homeagent.v1.PrincipalKindR\x04kind*\x99\x01\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1b.homeagent.v1.PrincipalKindR\x04kind*\xcc\x01\n" +
 	"\rPrincipalKind\x12\x1e\n" +
 	"\x1aPRINCIPAL_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14PRINCIPAL_KIND_OWNER\x10\x01\x12\x19\n" +
 	"\x15PRINCIPAL_KIND_PERSON\x10\x02\x12\x18\n" +
 	"\x14PRINCIPAL_KIND_AGENT\x10\x03\x12\x19\n" +
-	"\x15PRINCIPAL_KIND_SYSTEM\x10\x04*i\n" +
+	"\x15PRINCIPAL_KIND_SYSTEM\x10\x04\x12\x17\n" +
+	"\x13PRINCIPAL_KIND_NODE\x10\x05\x12\x18\n" +
+	"\x14PRINCIPAL_KIND_TOKEN\x10\x06*i\n" +
 	"\x05Taint\x12\x15\n" +
 	"\x11TAINT_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rTAINT_TRUSTED\x10\x01\x12\x11\n" +

@@ -32,3 +32,6 @@ func (*PauseActor) SystemMessage() {}
 
 // SystemMessage marks the control lane.
 func (*UnpauseActor) SystemMessage() {}
+
+// SystemMessage marks the control lane.
+func (*DetachCall) SystemMessage() {}

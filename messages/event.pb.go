@@ -53,6 +53,10 @@ const (
 	EventType_EVENT_TYPE_AGENT_ERROR EventType = 12
 	// A task changed its state: accepted, started, steered, queued, suspended, resumed, ended.
 	EventType_EVENT_TYPE_TASK EventType = 13
+	// An approval was asked for, decided, expired or released.
+	EventType_EVENT_TYPE_APPROVAL EventType = 14
+	// A slot of a timer ran or was skipped.
+	EventType_EVENT_TYPE_TIMER EventType = 15
 )
 
 // Enum value maps for EventType.
@@ -72,6 +76,8 @@ var (
 		11: "EVENT_TYPE_TERMINAL_OUTPUT",
 		12: "EVENT_TYPE_AGENT_ERROR",
 		13: "EVENT_TYPE_TASK",
+		14: "EVENT_TYPE_APPROVAL",
+		15: "EVENT_TYPE_TIMER",
 	}
 	EventType_value = map[string]int32{
 		"EVENT_TYPE_UNSPECIFIED":     0,
@@ -88,6 +94,8 @@ var (
 		"EVENT_TYPE_TERMINAL_OUTPUT": 11,
 		"EVENT_TYPE_AGENT_ERROR":     12,
 		"EVENT_TYPE_TASK":            13,
+		"EVENT_TYPE_APPROVAL":        14,
+		"EVENT_TYPE_TIMER":           15,
 	}
 )
 
@@ -148,6 +156,8 @@ type AgentEvent struct {
 	//	*AgentEvent_Error
 	//	*AgentEvent_System
 	//	*AgentEvent_Output
+	//	*AgentEvent_Approval
+	//	*AgentEvent_Timer
 	Detail        isAgentEvent_Detail `protobuf_oneof:"detail"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -309,6 +319,24 @@ func (x *AgentEvent) GetOutput() *OutputIntent {
 	return nil
 }
 
+func (x *AgentEvent) GetApproval() *Approval {
+	if x != nil {
+		if x, ok := x.Detail.(*AgentEvent_Approval); ok {
+			return x.Approval
+		}
+	}
+	return nil
+}
+
+func (x *AgentEvent) GetTimer() *TimerSlot {
+	if x != nil {
+		if x, ok := x.Detail.(*AgentEvent_Timer); ok {
+			return x.Timer
+		}
+	}
+	return nil
+}
+
 type isAgentEvent_Detail interface {
 	isAgentEvent_Detail()
 }
@@ -348,6 +376,16 @@ type AgentEvent_Output struct {
 	Output *OutputIntent `protobuf:"bytes,15,opt,name=output,proto3,oneof"`
 }
 
+type AgentEvent_Approval struct {
+	// For approval.
+	Approval *Approval `protobuf:"bytes,16,opt,name=approval,proto3,oneof"`
+}
+
+type AgentEvent_Timer struct {
+	// For timer.
+	Timer *TimerSlot `protobuf:"bytes,17,opt,name=timer,proto3,oneof"`
+}
+
 func (*AgentEvent_Task) isAgentEvent_Detail() {}
 
 func (*AgentEvent_Tool) isAgentEvent_Detail() {}
@@ -362,10 +400,14 @@ func (*AgentEvent_System) isAgentEvent_Detail() {}
 
 func (*AgentEvent_Output) isAgentEvent_Detail() {}
 
+func (*AgentEvent_Approval) isAgentEvent_Detail() {}
+
+func (*AgentEvent_Timer) isAgentEvent_Detail() {}
+
 // TaskChange tells what became of a task.
 type TaskChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// accepted, started, steered, queued, preempting, suspended, resumed, ended.
+	// accepted, started, steered, queued, requeued, edited, preempting, suspended, parked, resumed, ended.
 	Change string `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
 	// Effective level, 0 to 4.
 	Level int32 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
@@ -374,7 +416,14 @@ type TaskChange struct {
 	// For suspended: the input that preempts. For steered: the task joined.
 	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
 	// For queued: place, 1 is next.
-	Position      int32 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
+	Position int32 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
+	// Why, as a machine code: for preempting and suspended "level", "interrupt"; for parked "approval"; for requeued
+	// "steer_not_answered", "displaced", "turn_lost"; empty where the change says it all.
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// For preempting: the task that makes place.
+	Victim string `protobuf:"bytes,7,opt,name=victim,proto3" json:"victim,omitempty"`
+	// For parked: the approvals it waits for.
+	Approvals     []string `protobuf:"bytes,8,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -444,6 +493,118 @@ func (x *TaskChange) GetPosition() int32 {
 	return 0
 }
 
+func (x *TaskChange) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *TaskChange) GetVictim() string {
+	if x != nil {
+		return x.Victim
+	}
+	return ""
+}
+
+func (x *TaskChange) GetApprovals() []string {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
+// TimerSlot tells what became of one slot of a timer.
+type TimerSlot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The timer.
+	TimerId string `protobuf:"bytes,1,opt,name=timer_id,json=timerId,proto3" json:"timer_id,omitempty"`
+	// Its name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The slot, Unix microseconds UTC.
+	SlotUs int64 `protobuf:"varint,3,opt,name=slot_us,json=slotUs,proto3" json:"slot_us,omitempty"`
+	// ran, skipped_missed, skipped_overlap, skipped_paused, refused.
+	Outcome string `protobuf:"bytes,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Task that was made; empty when none was.
+	TaskId string `protobuf:"bytes,5,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Next slot, Unix microseconds UTC; zero means none is left.
+	NextUs        int64 `protobuf:"varint,6,opt,name=next_us,json=nextUs,proto3" json:"next_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimerSlot) Reset() {
+	*x = TimerSlot{}
+	mi := &file_messages_event_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimerSlot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimerSlot) ProtoMessage() {}
+
+func (x *TimerSlot) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_event_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimerSlot.ProtoReflect.Descriptor instead.
+func (*TimerSlot) Descriptor() ([]byte, []int) {
+	return file_messages_event_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TimerSlot) GetTimerId() string {
+	if x != nil {
+		return x.TimerId
+	}
+	return ""
+}
+
+func (x *TimerSlot) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TimerSlot) GetSlotUs() int64 {
+	if x != nil {
+		return x.SlotUs
+	}
+	return 0
+}
+
+func (x *TimerSlot) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *TimerSlot) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *TimerSlot) GetNextUs() int64 {
+	if x != nil {
+		return x.NextUs
+	}
+	return 0
+}
+
 // ToolChange tells of a tool call.
 type ToolChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -459,7 +620,7 @@ type ToolChange struct {
 
 func (x *ToolChange) Reset() {
 	*x = ToolChange{}
-	mi := &file_messages_event_proto_msgTypes[2]
+	mi := &file_messages_event_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +632,7 @@ func (x *ToolChange) String() string {
 func (*ToolChange) ProtoMessage() {}
 
 func (x *ToolChange) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_event_proto_msgTypes[2]
+	mi := &file_messages_event_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +645,7 @@ func (x *ToolChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolChange.ProtoReflect.Descriptor instead.
 func (*ToolChange) Descriptor() ([]byte, []int) {
-	return file_messages_event_proto_rawDescGZIP(), []int{2}
+	return file_messages_event_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ToolChange) GetCall() *ToolInvocation {
@@ -527,7 +688,7 @@ type Chain struct {
 
 func (x *Chain) Reset() {
 	*x = Chain{}
-	mi := &file_messages_event_proto_msgTypes[3]
+	mi := &file_messages_event_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +700,7 @@ func (x *Chain) String() string {
 func (*Chain) ProtoMessage() {}
 
 func (x *Chain) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_event_proto_msgTypes[3]
+	mi := &file_messages_event_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +713,7 @@ func (x *Chain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chain.ProtoReflect.Descriptor instead.
 func (*Chain) Descriptor() ([]byte, []int) {
-	return file_messages_event_proto_rawDescGZIP(), []int{3}
+	return file_messages_event_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Chain) GetRequest() *CompletionRequest {
@@ -605,7 +766,7 @@ type StageRun struct {
 
 func (x *StageRun) Reset() {
 	*x = StageRun{}
-	mi := &file_messages_event_proto_msgTypes[4]
+	mi := &file_messages_event_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -617,7 +778,7 @@ func (x *StageRun) String() string {
 func (*StageRun) ProtoMessage() {}
 
 func (x *StageRun) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_event_proto_msgTypes[4]
+	mi := &file_messages_event_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -630,7 +791,7 @@ func (x *StageRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRun.ProtoReflect.Descriptor instead.
 func (*StageRun) Descriptor() ([]byte, []int) {
-	return file_messages_event_proto_rawDescGZIP(), []int{4}
+	return file_messages_event_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StageRun) GetStage() Stage {
@@ -667,7 +828,7 @@ type SystemNotice struct {
 
 func (x *SystemNotice) Reset() {
 	*x = SystemNotice{}
-	mi := &file_messages_event_proto_msgTypes[5]
+	mi := &file_messages_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +840,7 @@ func (x *SystemNotice) String() string {
 func (*SystemNotice) ProtoMessage() {}
 
 func (x *SystemNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_event_proto_msgTypes[5]
+	mi := &file_messages_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +853,7 @@ func (x *SystemNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SystemNotice.ProtoReflect.Descriptor instead.
 func (*SystemNotice) Descriptor() ([]byte, []int) {
-	return file_messages_event_proto_rawDescGZIP(), []int{5}
+	return file_messages_event_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SystemNotice) GetCode() string {
@@ -731,7 +892,7 @@ type Subscribe struct {
 
 func (x *Subscribe) Reset() {
 	*x = Subscribe{}
-	mi := &file_messages_event_proto_msgTypes[6]
+	mi := &file_messages_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +904,7 @@ func (x *Subscribe) String() string {
 func (*Subscribe) ProtoMessage() {}
 
 func (x *Subscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_event_proto_msgTypes[6]
+	mi := &file_messages_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +917,7 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
-	return file_messages_event_proto_rawDescGZIP(), []int{6}
+	return file_messages_event_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Subscribe) GetSubscription() string {
@@ -814,7 +975,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_messages_event_proto_msgTypes[7]
+	mi := &file_messages_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +987,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_event_proto_msgTypes[7]
+	mi := &file_messages_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +1000,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_messages_event_proto_rawDescGZIP(), []int{7}
+	return file_messages_event_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Unsubscribe) GetSubscription() string {
@@ -873,7 +1034,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_messages_event_proto_msgTypes[8]
+	mi := &file_messages_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +1046,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_event_proto_msgTypes[8]
+	mi := &file_messages_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +1059,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_messages_event_proto_rawDescGZIP(), []int{8}
+	return file_messages_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EventBatch) GetSubscription() string {
@@ -933,7 +1094,7 @@ var File_messages_event_proto protoreflect.FileDescriptor
 
 const file_messages_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14messages/event.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x19messages/completion.proto\x1a\x15messages/ledger.proto\x1a\x14messages/stage.proto\x1a\x13messages/tool.proto\"\xcb\x04\n" +
+	"\x14messages/event.proto\x12\fhomeagent.v1\x1a\x17messages/approval.proto\x1a\x16messages/address.proto\x1a\x19messages/completion.proto\x1a\x15messages/ledger.proto\x1a\x14messages/stage.proto\x1a\x13messages/tool.proto\"\xb2\x05\n" +
 	"\n" +
 	"AgentEvent\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12+\n" +
@@ -951,15 +1112,27 @@ const file_messages_event_proto_rawDesc = "" +
 	"\x05stage\x18\f \x01(\v2\x16.homeagent.v1.StageRunH\x00R\x05stage\x12+\n" +
 	"\x05error\x18\r \x01(\v2\x13.homeagent.v1.ErrorH\x00R\x05error\x124\n" +
 	"\x06system\x18\x0e \x01(\v2\x1a.homeagent.v1.SystemNoticeH\x00R\x06system\x124\n" +
-	"\x06output\x18\x0f \x01(\v2\x1a.homeagent.v1.OutputIntentH\x00R\x06outputB\b\n" +
-	"\x06detail\"\x95\x01\n" +
+	"\x06output\x18\x0f \x01(\v2\x1a.homeagent.v1.OutputIntentH\x00R\x06output\x124\n" +
+	"\bapproval\x18\x10 \x01(\v2\x16.homeagent.v1.ApprovalH\x00R\bapproval\x12/\n" +
+	"\x05timer\x18\x11 \x01(\v2\x17.homeagent.v1.TimerSlotH\x00R\x05timerB\b\n" +
+	"\x06detail\"\xe3\x01\n" +
 	"\n" +
 	"TaskChange\x12\x16\n" +
 	"\x06change\x18\x01 \x01(\tR\x06change\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x05R\x05level\x12-\n" +
 	"\x05ended\x18\x03 \x01(\v2\x17.homeagent.v1.TaskEndedR\x05ended\x12\x0e\n" +
 	"\x02by\x18\x04 \x01(\tR\x02by\x12\x1a\n" +
-	"\bposition\x18\x05 \x01(\x05R\bposition\"\x8c\x01\n" +
+	"\bposition\x18\x05 \x01(\x05R\bposition\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06victim\x18\a \x01(\tR\x06victim\x12\x1c\n" +
+	"\tapprovals\x18\b \x03(\tR\tapprovals\"\x9f\x01\n" +
+	"\tTimerSlot\x12\x19\n" +
+	"\btimer_id\x18\x01 \x01(\tR\atimerId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x17\n" +
+	"\aslot_us\x18\x03 \x01(\x03R\x06slotUs\x12\x18\n" +
+	"\aoutcome\x18\x04 \x01(\tR\aoutcome\x12\x17\n" +
+	"\atask_id\x18\x05 \x01(\tR\x06taskId\x12\x17\n" +
+	"\anext_us\x18\x06 \x01(\x03R\x06nextUs\"\x8c\x01\n" +
 	"\n" +
 	"ToolChange\x120\n" +
 	"\x04call\x18\x01 \x01(\v2\x1c.homeagent.v1.ToolInvocationR\x04call\x120\n" +
@@ -998,7 +1171,7 @@ const file_messages_event_proto_rawDesc = "" +
 	"\fsubscription\x18\x01 \x01(\tR\fsubscription\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x120\n" +
 	"\x06events\x18\x03 \x03(\v2\x18.homeagent.v1.AgentEventR\x06events\x12#\n" +
-	"\rsync_required\x18\x04 \x01(\bR\fsyncRequired*\x8d\x03\n" +
+	"\rsync_required\x18\x04 \x01(\bR\fsyncRequired*\xbc\x03\n" +
 	"\tEventType\x12\x1a\n" +
 	"\x16EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14EVENT_TYPE_RAW_INPUT\x10\x01\x12\x1b\n" +
@@ -1014,7 +1187,9 @@ const file_messages_event_proto_rawDesc = "" +
 	"\x12\x1e\n" +
 	"\x1aEVENT_TYPE_TERMINAL_OUTPUT\x10\v\x12\x1a\n" +
 	"\x16EVENT_TYPE_AGENT_ERROR\x10\f\x12\x13\n" +
-	"\x0fEVENT_TYPE_TASK\x10\rB\x14Z\x12homeagent/messagesb\x06proto3"
+	"\x0fEVENT_TYPE_TASK\x10\r\x12\x17\n" +
+	"\x13EVENT_TYPE_APPROVAL\x10\x0e\x12\x14\n" +
+	"\x10EVENT_TYPE_TIMER\x10\x0fB\x14Z\x12homeagent/messagesb\x06proto3"
 
 var (
 	file_messages_event_proto_rawDescOnce sync.Once
@@ -1029,56 +1204,60 @@ func file_messages_event_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_event_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_messages_event_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_messages_event_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_messages_event_proto_goTypes = []any{
 	(EventType)(0),            // 0: homeagent.v1.EventType
 	(*AgentEvent)(nil),        // 1: homeagent.v1.AgentEvent
 	(*TaskChange)(nil),        // 2: homeagent.v1.TaskChange
-	(*ToolChange)(nil),        // 3: homeagent.v1.ToolChange
-	(*Chain)(nil),             // 4: homeagent.v1.Chain
-	(*StageRun)(nil),          // 5: homeagent.v1.StageRun
-	(*SystemNotice)(nil),      // 6: homeagent.v1.SystemNotice
-	(*Subscribe)(nil),         // 7: homeagent.v1.Subscribe
-	(*Unsubscribe)(nil),       // 8: homeagent.v1.Unsubscribe
-	(*EventBatch)(nil),        // 9: homeagent.v1.EventBatch
-	(*Error)(nil),             // 10: homeagent.v1.Error
-	(*OutputIntent)(nil),      // 11: homeagent.v1.OutputIntent
-	(*TaskEnded)(nil),         // 12: homeagent.v1.TaskEnded
-	(*ToolInvocation)(nil),    // 13: homeagent.v1.ToolInvocation
-	(*ToolResult)(nil),        // 14: homeagent.v1.ToolResult
-	(*CompletionRequest)(nil), // 15: homeagent.v1.CompletionRequest
-	(*CompletionResult)(nil),  // 16: homeagent.v1.CompletionResult
-	(*CompletionAttempt)(nil), // 17: homeagent.v1.CompletionAttempt
-	(Stage)(0),                // 18: homeagent.v1.Stage
-	(*StageFault)(nil),        // 19: homeagent.v1.StageFault
-	(*Address)(nil),           // 20: homeagent.v1.Address
+	(*TimerSlot)(nil),         // 3: homeagent.v1.TimerSlot
+	(*ToolChange)(nil),        // 4: homeagent.v1.ToolChange
+	(*Chain)(nil),             // 5: homeagent.v1.Chain
+	(*StageRun)(nil),          // 6: homeagent.v1.StageRun
+	(*SystemNotice)(nil),      // 7: homeagent.v1.SystemNotice
+	(*Subscribe)(nil),         // 8: homeagent.v1.Subscribe
+	(*Unsubscribe)(nil),       // 9: homeagent.v1.Unsubscribe
+	(*EventBatch)(nil),        // 10: homeagent.v1.EventBatch
+	(*Error)(nil),             // 11: homeagent.v1.Error
+	(*OutputIntent)(nil),      // 12: homeagent.v1.OutputIntent
+	(*Approval)(nil),          // 13: homeagent.v1.Approval
+	(*TaskEnded)(nil),         // 14: homeagent.v1.TaskEnded
+	(*ToolInvocation)(nil),    // 15: homeagent.v1.ToolInvocation
+	(*ToolResult)(nil),        // 16: homeagent.v1.ToolResult
+	(*CompletionRequest)(nil), // 17: homeagent.v1.CompletionRequest
+	(*CompletionResult)(nil),  // 18: homeagent.v1.CompletionResult
+	(*CompletionAttempt)(nil), // 19: homeagent.v1.CompletionAttempt
+	(Stage)(0),                // 20: homeagent.v1.Stage
+	(*StageFault)(nil),        // 21: homeagent.v1.StageFault
+	(*Address)(nil),           // 22: homeagent.v1.Address
 }
 var file_messages_event_proto_depIdxs = []int32{
 	0,  // 0: homeagent.v1.AgentEvent.type:type_name -> homeagent.v1.EventType
 	2,  // 1: homeagent.v1.AgentEvent.task:type_name -> homeagent.v1.TaskChange
-	3,  // 2: homeagent.v1.AgentEvent.tool:type_name -> homeagent.v1.ToolChange
-	4,  // 3: homeagent.v1.AgentEvent.chain:type_name -> homeagent.v1.Chain
-	5,  // 4: homeagent.v1.AgentEvent.stage:type_name -> homeagent.v1.StageRun
-	10, // 5: homeagent.v1.AgentEvent.error:type_name -> homeagent.v1.Error
-	6,  // 6: homeagent.v1.AgentEvent.system:type_name -> homeagent.v1.SystemNotice
-	11, // 7: homeagent.v1.AgentEvent.output:type_name -> homeagent.v1.OutputIntent
-	12, // 8: homeagent.v1.TaskChange.ended:type_name -> homeagent.v1.TaskEnded
-	13, // 9: homeagent.v1.ToolChange.call:type_name -> homeagent.v1.ToolInvocation
-	14, // 10: homeagent.v1.ToolChange.result:type_name -> homeagent.v1.ToolResult
-	15, // 11: homeagent.v1.Chain.request:type_name -> homeagent.v1.CompletionRequest
-	16, // 12: homeagent.v1.Chain.result:type_name -> homeagent.v1.CompletionResult
-	17, // 13: homeagent.v1.Chain.attempts:type_name -> homeagent.v1.CompletionAttempt
-	18, // 14: homeagent.v1.StageRun.stage:type_name -> homeagent.v1.Stage
-	19, // 15: homeagent.v1.StageRun.faults:type_name -> homeagent.v1.StageFault
-	20, // 16: homeagent.v1.Subscribe.subscriber:type_name -> homeagent.v1.Address
-	0,  // 17: homeagent.v1.Subscribe.types:type_name -> homeagent.v1.EventType
-	20, // 18: homeagent.v1.Unsubscribe.subscriber:type_name -> homeagent.v1.Address
-	1,  // 19: homeagent.v1.EventBatch.events:type_name -> homeagent.v1.AgentEvent
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	4,  // 2: homeagent.v1.AgentEvent.tool:type_name -> homeagent.v1.ToolChange
+	5,  // 3: homeagent.v1.AgentEvent.chain:type_name -> homeagent.v1.Chain
+	6,  // 4: homeagent.v1.AgentEvent.stage:type_name -> homeagent.v1.StageRun
+	11, // 5: homeagent.v1.AgentEvent.error:type_name -> homeagent.v1.Error
+	7,  // 6: homeagent.v1.AgentEvent.system:type_name -> homeagent.v1.SystemNotice
+	12, // 7: homeagent.v1.AgentEvent.output:type_name -> homeagent.v1.OutputIntent
+	13, // 8: homeagent.v1.AgentEvent.approval:type_name -> homeagent.v1.Approval
+	3,  // 9: homeagent.v1.AgentEvent.timer:type_name -> homeagent.v1.TimerSlot
+	14, // 10: homeagent.v1.TaskChange.ended:type_name -> homeagent.v1.TaskEnded
+	15, // 11: homeagent.v1.ToolChange.call:type_name -> homeagent.v1.ToolInvocation
+	16, // 12: homeagent.v1.ToolChange.result:type_name -> homeagent.v1.ToolResult
+	17, // 13: homeagent.v1.Chain.request:type_name -> homeagent.v1.CompletionRequest
+	18, // 14: homeagent.v1.Chain.result:type_name -> homeagent.v1.CompletionResult
+	19, // 15: homeagent.v1.Chain.attempts:type_name -> homeagent.v1.CompletionAttempt
+	20, // 16: homeagent.v1.StageRun.stage:type_name -> homeagent.v1.Stage
+	21, // 17: homeagent.v1.StageRun.faults:type_name -> homeagent.v1.StageFault
+	22, // 18: homeagent.v1.Subscribe.subscriber:type_name -> homeagent.v1.Address
+	0,  // 19: homeagent.v1.Subscribe.types:type_name -> homeagent.v1.EventType
+	22, // 20: homeagent.v1.Unsubscribe.subscriber:type_name -> homeagent.v1.Address
+	1,  // 21: homeagent.v1.EventBatch.events:type_name -> homeagent.v1.AgentEvent
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_messages_event_proto_init() }
@@ -1086,6 +1265,7 @@ func file_messages_event_proto_init() {
 	if File_messages_event_proto != nil {
 		return
 	}
+	file_messages_approval_proto_init()
 	file_messages_address_proto_init()
 	file_messages_completion_proto_init()
 	file_messages_ledger_proto_init()
@@ -1099,6 +1279,8 @@ func file_messages_event_proto_init() {
 		(*AgentEvent_Error)(nil),
 		(*AgentEvent_System)(nil),
 		(*AgentEvent_Output)(nil),
+		(*AgentEvent_Approval)(nil),
+		(*AgentEvent_Timer)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1106,7 +1288,7 @@ func file_messages_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_event_proto_rawDesc), len(file_messages_event_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -183,21 +183,27 @@ const (
 	JournalKind_JOURNAL_KIND_SUSPENDED JournalKind = 8
 	// The turn was resumed.
 	JournalKind_JOURNAL_KIND_RESUMED JournalKind = 9
+	// The turn waits for approvals and has left its actor.
+	JournalKind_JOURNAL_KIND_PARKED JournalKind = 10
+	// A running call went on under a handle; its result as the model sees it follows as tool_result.
+	JournalKind_JOURNAL_KIND_DETACHED JournalKind = 11
 )
 
 // Enum value maps for JournalKind.
 var (
 	JournalKind_name = map[int32]string{
-		0: "JOURNAL_KIND_UNSPECIFIED",
-		1: "JOURNAL_KIND_STARTED",
-		2: "JOURNAL_KIND_REQUEST",
-		3: "JOURNAL_KIND_RESPONSE",
-		4: "JOURNAL_KIND_TOOL_STARTED",
-		5: "JOURNAL_KIND_TOOL_RESULT",
-		6: "JOURNAL_KIND_STEERED",
-		7: "JOURNAL_KIND_COMMITTED",
-		8: "JOURNAL_KIND_SUSPENDED",
-		9: "JOURNAL_KIND_RESUMED",
+		0:  "JOURNAL_KIND_UNSPECIFIED",
+		1:  "JOURNAL_KIND_STARTED",
+		2:  "JOURNAL_KIND_REQUEST",
+		3:  "JOURNAL_KIND_RESPONSE",
+		4:  "JOURNAL_KIND_TOOL_STARTED",
+		5:  "JOURNAL_KIND_TOOL_RESULT",
+		6:  "JOURNAL_KIND_STEERED",
+		7:  "JOURNAL_KIND_COMMITTED",
+		8:  "JOURNAL_KIND_SUSPENDED",
+		9:  "JOURNAL_KIND_RESUMED",
+		10: "JOURNAL_KIND_PARKED",
+		11: "JOURNAL_KIND_DETACHED",
 	}
 	JournalKind_value = map[string]int32{
 		"JOURNAL_KIND_UNSPECIFIED":  0,
@@ -210,6 +216,8 @@ var (
 		"JOURNAL_KIND_COMMITTED":    7,
 		"JOURNAL_KIND_SUSPENDED":    8,
 		"JOURNAL_KIND_RESUMED":      9,
+		"JOURNAL_KIND_PARKED":       10,
+		"JOURNAL_KIND_DETACHED":     11,
 	}
 )
 
@@ -708,7 +716,9 @@ type JournalEntry struct {
 	// For committed: the final text.
 	Text string `protobuf:"bytes,11,opt,name=text,proto3" json:"text,omitempty"`
 	// Model round within the turn, from 1; zero before the first.
-	Round         int32 `protobuf:"varint,12,opt,name=round,proto3" json:"round,omitempty"`
+	Round int32 `protobuf:"varint,12,opt,name=round,proto3" json:"round,omitempty"`
+	// For parked: the approvals it waits for.
+	Approvals     []string `protobuf:"bytes,13,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -825,6 +835,13 @@ func (x *JournalEntry) GetRound() int32 {
 		return x.Round
 	}
 	return 0
+}
+
+func (x *JournalEntry) GetApprovals() []string {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
 }
 
 // OutputIntent is a text that must reach a channel. Written in the commit of a turn, or on its own for a send in
@@ -2220,7 +2237,7 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x05level\x18\x04 \x01(\x05R\x05level\x12\x1c\n" +
 	"\tpreempted\x18\x05 \x01(\x05R\tpreempted\x12\x14\n" +
 	"\x05clean\x18\x06 \x01(\bR\x05clean\x12\x18\n" +
-	"\aresumed\x18\a \x01(\bR\aresumed\"\xb9\x03\n" +
+	"\aresumed\x18\a \x01(\bR\aresumed\"\xd7\x03\n" +
 	"\fJournalEntry\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +
@@ -2234,7 +2251,8 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x05input\x18\n" +
 	" \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x12\n" +
 	"\x04text\x18\v \x01(\tR\x04text\x12\x14\n" +
-	"\x05round\x18\f \x01(\x05R\x05round\"\xe1\x01\n" +
+	"\x05round\x18\f \x01(\x05R\x05round\x12\x1c\n" +
+	"\tapprovals\x18\r \x03(\tR\tapprovals\"\xe1\x01\n" +
 	"\fOutputIntent\x12\x1b\n" +
 	"\toutput_id\x18\x01 \x01(\tR\boutputId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x18\n" +
@@ -2357,7 +2375,7 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\n" +
 	"END_FAILED\x10\x04\x12\x11\n" +
 	"\rEND_DUPLICATE\x10\x05\x12\x0f\n" +
-	"\vEND_EXPIRED\x10\x06*\xa3\x02\n" +
+	"\vEND_EXPIRED\x10\x06*\xd7\x02\n" +
 	"\vJournalKind\x12\x1c\n" +
 	"\x18JOURNAL_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14JOURNAL_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -2368,7 +2386,10 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x14JOURNAL_KIND_STEERED\x10\x06\x12\x1a\n" +
 	"\x16JOURNAL_KIND_COMMITTED\x10\a\x12\x1a\n" +
 	"\x16JOURNAL_KIND_SUSPENDED\x10\b\x12\x18\n" +
-	"\x14JOURNAL_KIND_RESUMED\x10\tB\x14Z\x12homeagent/messagesb\x06proto3"
+	"\x14JOURNAL_KIND_RESUMED\x10\t\x12\x17\n" +
+	"\x13JOURNAL_KIND_PARKED\x10\n" +
+	"\x12\x19\n" +
+	"\x15JOURNAL_KIND_DETACHED\x10\vB\x14Z\x12homeagent/messagesb\x06proto3"
 
 var (
 	file_messages_ledger_proto_rawDescOnce sync.Once

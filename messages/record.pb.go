@@ -724,11 +724,250 @@ func (x *ConfigRecord) GetBy() *Principal {
 	return nil
 }
 
+// ApprovalRecord is one question to a person. Key: approval id.
+type ApprovalRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The approval.
+	Approval      *Approval `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalRecord) Reset() {
+	*x = ApprovalRecord{}
+	mi := &file_messages_record_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalRecord) ProtoMessage() {}
+
+func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_record_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
+func (*ApprovalRecord) Descriptor() ([]byte, []int) {
+	return file_messages_record_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ApprovalRecord) GetApproval() *Approval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
+// TimerRecord is one timer. Key: timer id.
+type TimerRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The timer.
+	Timer         *Timer `protobuf:"bytes,1,opt,name=timer,proto3" json:"timer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimerRecord) Reset() {
+	*x = TimerRecord{}
+	mi := &file_messages_record_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimerRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimerRecord) ProtoMessage() {}
+
+func (x *TimerRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_record_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimerRecord.ProtoReflect.Descriptor instead.
+func (*TimerRecord) Descriptor() ([]byte, []int) {
+	return file_messages_record_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TimerRecord) GetTimer() *Timer {
+	if x != nil {
+		return x.Timer
+	}
+	return nil
+}
+
+// TokenRecord is a named token with which a program or a person asks from outside. Key: SHA-256 of the token; the token
+// itself is not kept.
+type TokenRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name: lower-case letters, digits, hyphen; at most 32; unique.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Who it stands for.
+	Principal *Principal `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	// When it was made, Unix microseconds UTC.
+	CreatedUs int64 `protobuf:"varint,3,opt,name=created_us,json=createdUs,proto3" json:"created_us,omitempty"`
+	// When it stops to work, Unix microseconds UTC; zero means never.
+	ExpiresUs     int64 `protobuf:"varint,4,opt,name=expires_us,json=expiresUs,proto3" json:"expires_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenRecord) Reset() {
+	*x = TokenRecord{}
+	mi := &file_messages_record_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenRecord) ProtoMessage() {}
+
+func (x *TokenRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_record_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
+func (*TokenRecord) Descriptor() ([]byte, []int) {
+	return file_messages_record_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *TokenRecord) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TokenRecord) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *TokenRecord) GetCreatedUs() int64 {
+	if x != nil {
+		return x.CreatedUs
+	}
+	return 0
+}
+
+func (x *TokenRecord) GetExpiresUs() int64 {
+	if x != nil {
+		return x.ExpiresUs
+	}
+	return 0
+}
+
+// AsideRecord keeps the journal of a task that was ended as a crash loop. Key: input id.
+type AsideRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Its journal, in order.
+	Journal []*JournalEntry `protobuf:"bytes,2,rep,name=journal,proto3" json:"journal,omitempty"`
+	// When it was laid aside, Unix microseconds UTC.
+	AtUs int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// Why, as a machine code.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AsideRecord) Reset() {
+	*x = AsideRecord{}
+	mi := &file_messages_record_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AsideRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AsideRecord) ProtoMessage() {}
+
+func (x *AsideRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_record_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AsideRecord.ProtoReflect.Descriptor instead.
+func (*AsideRecord) Descriptor() ([]byte, []int) {
+	return file_messages_record_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *AsideRecord) GetInput() *Input {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *AsideRecord) GetJournal() []*JournalEntry {
+	if x != nil {
+		return x.Journal
+	}
+	return nil
+}
+
+func (x *AsideRecord) GetAtUs() int64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return 0
+}
+
+func (x *AsideRecord) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_messages_record_proto protoreflect.FileDescriptor
 
 const file_messages_record_proto_rawDesc = "" +
 	"\n" +
-	"\x15messages/record.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x19messages/completion.proto\x1a\x14messages/input.proto\x1a\x15messages/ledger.proto\x1a\x15messages/memory.proto\"u\n" +
+	"\x15messages/record.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x17messages/approval.proto\x1a\x19messages/completion.proto\x1a\x14messages/input.proto\x1a\x15messages/ledger.proto\x1a\x15messages/memory.proto\x1a\x14messages/timer.proto\"u\n" +
 	"\vInboxRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12)\n" +
 	"\x05input\x18\x02 \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x1f\n" +
@@ -781,7 +1020,23 @@ const file_messages_record_proto_rawDesc = "" +
 	"\fConfigRecord\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12\x15\n" +
 	"\x06set_us\x18\x02 \x01(\x03R\x05setUs\x12'\n" +
-	"\x02by\x18\x03 \x01(\v2\x17.homeagent.v1.PrincipalR\x02byB\x14Z\x12homeagent/messagesb\x06proto3"
+	"\x02by\x18\x03 \x01(\v2\x17.homeagent.v1.PrincipalR\x02by\"D\n" +
+	"\x0eApprovalRecord\x122\n" +
+	"\bapproval\x18\x01 \x01(\v2\x16.homeagent.v1.ApprovalR\bapproval\"8\n" +
+	"\vTimerRecord\x12)\n" +
+	"\x05timer\x18\x01 \x01(\v2\x13.homeagent.v1.TimerR\x05timer\"\x96\x01\n" +
+	"\vTokenRecord\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
+	"\tprincipal\x18\x02 \x01(\v2\x17.homeagent.v1.PrincipalR\tprincipal\x12\x1d\n" +
+	"\n" +
+	"created_us\x18\x03 \x01(\x03R\tcreatedUs\x12\x1d\n" +
+	"\n" +
+	"expires_us\x18\x04 \x01(\x03R\texpiresUs\"\x9b\x01\n" +
+	"\vAsideRecord\x12)\n" +
+	"\x05input\x18\x01 \x01(\v2\x13.homeagent.v1.InputR\x05input\x124\n" +
+	"\ajournal\x18\x02 \x03(\v2\x1a.homeagent.v1.JournalEntryR\ajournal\x12\x13\n" +
+	"\x05at_us\x18\x03 \x01(\x03R\x04atUs\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reasonB\x14Z\x12homeagent/messagesb\x06proto3"
 
 var (
 	file_messages_record_proto_rawDescOnce sync.Once
@@ -795,47 +1050,58 @@ func file_messages_record_proto_rawDescGZIP() []byte {
 	return file_messages_record_proto_rawDescData
 }
 
-var file_messages_record_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_messages_record_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_messages_record_proto_goTypes = []any{
-	(*InboxRecord)(nil),   // 0: homeagent.v1.InboxRecord
-	(*TaskRecord)(nil),    // 1: homeagent.v1.TaskRecord
-	(*KeyRecord)(nil),     // 2: homeagent.v1.KeyRecord
-	(*JournalRecord)(nil), // 3: homeagent.v1.JournalRecord
-	(*OutputRecord)(nil),  // 4: homeagent.v1.OutputRecord
-	(*PayloadRecord)(nil), // 5: homeagent.v1.PayloadRecord
-	(*BlockRecord)(nil),   // 6: homeagent.v1.BlockRecord
-	(*EventRecord)(nil),   // 7: homeagent.v1.EventRecord
-	(*AgentRecord)(nil),   // 8: homeagent.v1.AgentRecord
-	(*ConfigRecord)(nil),  // 9: homeagent.v1.ConfigRecord
-	(*Input)(nil),         // 10: homeagent.v1.Input
-	(TaskState)(0),        // 11: homeagent.v1.TaskState
-	(End)(0),              // 12: homeagent.v1.End
-	(*Usage)(nil),         // 13: homeagent.v1.Usage
-	(*JournalEntry)(nil),  // 14: homeagent.v1.JournalEntry
-	(*OutputIntent)(nil),  // 15: homeagent.v1.OutputIntent
-	(*OutputReceipt)(nil), // 16: homeagent.v1.OutputReceipt
-	(*Block)(nil),         // 17: homeagent.v1.Block
-	(*Event)(nil),         // 18: homeagent.v1.Event
-	(*AgentSpec)(nil),     // 19: homeagent.v1.AgentSpec
-	(*Principal)(nil),     // 20: homeagent.v1.Principal
+	(*InboxRecord)(nil),    // 0: homeagent.v1.InboxRecord
+	(*TaskRecord)(nil),     // 1: homeagent.v1.TaskRecord
+	(*KeyRecord)(nil),      // 2: homeagent.v1.KeyRecord
+	(*JournalRecord)(nil),  // 3: homeagent.v1.JournalRecord
+	(*OutputRecord)(nil),   // 4: homeagent.v1.OutputRecord
+	(*PayloadRecord)(nil),  // 5: homeagent.v1.PayloadRecord
+	(*BlockRecord)(nil),    // 6: homeagent.v1.BlockRecord
+	(*EventRecord)(nil),    // 7: homeagent.v1.EventRecord
+	(*AgentRecord)(nil),    // 8: homeagent.v1.AgentRecord
+	(*ConfigRecord)(nil),   // 9: homeagent.v1.ConfigRecord
+	(*ApprovalRecord)(nil), // 10: homeagent.v1.ApprovalRecord
+	(*TimerRecord)(nil),    // 11: homeagent.v1.TimerRecord
+	(*TokenRecord)(nil),    // 12: homeagent.v1.TokenRecord
+	(*AsideRecord)(nil),    // 13: homeagent.v1.AsideRecord
+	(*Input)(nil),          // 14: homeagent.v1.Input
+	(TaskState)(0),         // 15: homeagent.v1.TaskState
+	(End)(0),               // 16: homeagent.v1.End
+	(*Usage)(nil),          // 17: homeagent.v1.Usage
+	(*JournalEntry)(nil),   // 18: homeagent.v1.JournalEntry
+	(*OutputIntent)(nil),   // 19: homeagent.v1.OutputIntent
+	(*OutputReceipt)(nil),  // 20: homeagent.v1.OutputReceipt
+	(*Block)(nil),          // 21: homeagent.v1.Block
+	(*Event)(nil),          // 22: homeagent.v1.Event
+	(*AgentSpec)(nil),      // 23: homeagent.v1.AgentSpec
+	(*Principal)(nil),      // 24: homeagent.v1.Principal
+	(*Approval)(nil),       // 25: homeagent.v1.Approval
+	(*Timer)(nil),          // 26: homeagent.v1.Timer
 }
 var file_messages_record_proto_depIdxs = []int32{
-	10, // 0: homeagent.v1.InboxRecord.input:type_name -> homeagent.v1.Input
-	11, // 1: homeagent.v1.TaskRecord.state:type_name -> homeagent.v1.TaskState
-	12, // 2: homeagent.v1.TaskRecord.end:type_name -> homeagent.v1.End
-	13, // 3: homeagent.v1.TaskRecord.usage:type_name -> homeagent.v1.Usage
-	14, // 4: homeagent.v1.JournalRecord.entry:type_name -> homeagent.v1.JournalEntry
-	15, // 5: homeagent.v1.OutputRecord.intent:type_name -> homeagent.v1.OutputIntent
-	16, // 6: homeagent.v1.OutputRecord.receipt:type_name -> homeagent.v1.OutputReceipt
-	17, // 7: homeagent.v1.BlockRecord.block:type_name -> homeagent.v1.Block
-	18, // 8: homeagent.v1.EventRecord.event:type_name -> homeagent.v1.Event
-	19, // 9: homeagent.v1.AgentRecord.agent:type_name -> homeagent.v1.AgentSpec
-	20, // 10: homeagent.v1.ConfigRecord.by:type_name -> homeagent.v1.Principal
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	14, // 0: homeagent.v1.InboxRecord.input:type_name -> homeagent.v1.Input
+	15, // 1: homeagent.v1.TaskRecord.state:type_name -> homeagent.v1.TaskState
+	16, // 2: homeagent.v1.TaskRecord.end:type_name -> homeagent.v1.End
+	17, // 3: homeagent.v1.TaskRecord.usage:type_name -> homeagent.v1.Usage
+	18, // 4: homeagent.v1.JournalRecord.entry:type_name -> homeagent.v1.JournalEntry
+	19, // 5: homeagent.v1.OutputRecord.intent:type_name -> homeagent.v1.OutputIntent
+	20, // 6: homeagent.v1.OutputRecord.receipt:type_name -> homeagent.v1.OutputReceipt
+	21, // 7: homeagent.v1.BlockRecord.block:type_name -> homeagent.v1.Block
+	22, // 8: homeagent.v1.EventRecord.event:type_name -> homeagent.v1.Event
+	23, // 9: homeagent.v1.AgentRecord.agent:type_name -> homeagent.v1.AgentSpec
+	24, // 10: homeagent.v1.ConfigRecord.by:type_name -> homeagent.v1.Principal
+	25, // 11: homeagent.v1.ApprovalRecord.approval:type_name -> homeagent.v1.Approval
+	26, // 12: homeagent.v1.TimerRecord.timer:type_name -> homeagent.v1.Timer
+	24, // 13: homeagent.v1.TokenRecord.principal:type_name -> homeagent.v1.Principal
+	14, // 14: homeagent.v1.AsideRecord.input:type_name -> homeagent.v1.Input
+	18, // 15: homeagent.v1.AsideRecord.journal:type_name -> homeagent.v1.JournalEntry
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_messages_record_proto_init() }
@@ -844,17 +1110,19 @@ func file_messages_record_proto_init() {
 		return
 	}
 	file_messages_address_proto_init()
+	file_messages_approval_proto_init()
 	file_messages_completion_proto_init()
 	file_messages_input_proto_init()
 	file_messages_ledger_proto_init()
 	file_messages_memory_proto_init()
+	file_messages_timer_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_record_proto_rawDesc), len(file_messages_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

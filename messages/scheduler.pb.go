@@ -21,6 +21,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// QueueEdit is a change of one waiting task.
+type QueueEdit int32
+
+const (
+	// Not said: refused.
+	QueueEdit_QUEUE_EDIT_UNSPECIFIED QueueEdit = 0
+	// To the head of its level.
+	QueueEdit_QUEUE_EDIT_PROMOTE QueueEdit = 1
+	// Ended as stopped without running.
+	QueueEdit_QUEUE_EDIT_CANCEL QueueEdit = 2
+	// Its text is replaced.
+	QueueEdit_QUEUE_EDIT_TEXT QueueEdit = 3
+	// Its level is changed.
+	QueueEdit_QUEUE_EDIT_LEVEL QueueEdit = 4
+)
+
+// Enum value maps for QueueEdit.
+var (
+	QueueEdit_name = map[int32]string{
+		0: "QUEUE_EDIT_UNSPECIFIED",
+		1: "QUEUE_EDIT_PROMOTE",
+		2: "QUEUE_EDIT_CANCEL",
+		3: "QUEUE_EDIT_TEXT",
+		4: "QUEUE_EDIT_LEVEL",
+	}
+	QueueEdit_value = map[string]int32{
+		"QUEUE_EDIT_UNSPECIFIED": 0,
+		"QUEUE_EDIT_PROMOTE":     1,
+		"QUEUE_EDIT_CANCEL":      2,
+		"QUEUE_EDIT_TEXT":        3,
+		"QUEUE_EDIT_LEVEL":       4,
+	}
+)
+
+func (x QueueEdit) Enum() *QueueEdit {
+	p := new(QueueEdit)
+	*p = x
+	return p
+}
+
+func (x QueueEdit) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (QueueEdit) Descriptor() protoreflect.EnumDescriptor {
+	return file_messages_scheduler_proto_enumTypes[0].Descriptor()
+}
+
+func (QueueEdit) Type() protoreflect.EnumType {
+	return &file_messages_scheduler_proto_enumTypes[0]
+}
+
+func (x QueueEdit) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use QueueEdit.Descriptor instead.
+func (QueueEdit) EnumDescriptor() ([]byte, []int) {
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{0}
+}
+
 // Phase of a turn.
 type Phase int32
 
@@ -102,11 +163,11 @@ func (x Phase) String() string {
 }
 
 func (Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_messages_scheduler_proto_enumTypes[0].Descriptor()
+	return file_messages_scheduler_proto_enumTypes[1].Descriptor()
 }
 
 func (Phase) Type() protoreflect.EnumType {
-	return &file_messages_scheduler_proto_enumTypes[0]
+	return &file_messages_scheduler_proto_enumTypes[1]
 }
 
 func (x Phase) Number() protoreflect.EnumNumber {
@@ -115,7 +176,7 @@ func (x Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Phase.Descriptor instead.
 func (Phase) EnumDescriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{0}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{1}
 }
 
 // Offer hands a durable input to the scheduler of its agent. Sent by channels after Accepted; answered with
@@ -680,6 +741,155 @@ func (x *Suspended) GetPhase() Phase {
 	return Phase_PHASE_UNSPECIFIED
 }
 
+// Parked tells the scheduler that a turn waits for approvals. Sent by turn after it is journaled, as its last word: the
+// actor ends, the task leaves the slot, and a new turn is made from the journal when the approvals are decided. Steered
+// inputs stay with the task.
+type Parked struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Generation of the turn.
+	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// What it waits for.
+	Approvals     []string `protobuf:"bytes,3,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Parked) Reset() {
+	*x = Parked{}
+	mi := &file_messages_scheduler_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Parked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Parked) ProtoMessage() {}
+
+func (x *Parked) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_scheduler_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Parked.ProtoReflect.Descriptor instead.
+func (*Parked) Descriptor() ([]byte, []int) {
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Parked) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *Parked) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Parked) GetApprovals() []string {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
+// EditQueue changes one waiting task. Sent by admin; answered with TaskView or Error (`unknown_input`, `not_waiting`,
+// `bad_input`).
+type EditQueue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The input.
+	InputId string `protobuf:"bytes,1,opt,name=input_id,json=inputId,proto3" json:"input_id,omitempty"`
+	// What to do.
+	Edit QueueEdit `protobuf:"varint,2,opt,name=edit,proto3,enum=homeagent.v1.QueueEdit" json:"edit,omitempty"`
+	// For text: the new text.
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// For level: the new level, 0 to 3.
+	Level int32 `protobuf:"varint,4,opt,name=level,proto3" json:"level,omitempty"`
+	// Who asks.
+	Principal     *Principal `protobuf:"bytes,5,opt,name=principal,proto3" json:"principal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EditQueue) Reset() {
+	*x = EditQueue{}
+	mi := &file_messages_scheduler_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EditQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EditQueue) ProtoMessage() {}
+
+func (x *EditQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_scheduler_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EditQueue.ProtoReflect.Descriptor instead.
+func (*EditQueue) Descriptor() ([]byte, []int) {
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *EditQueue) GetInputId() string {
+	if x != nil {
+		return x.InputId
+	}
+	return ""
+}
+
+func (x *EditQueue) GetEdit() QueueEdit {
+	if x != nil {
+		return x.Edit
+	}
+	return QueueEdit_QUEUE_EDIT_UNSPECIFIED
+}
+
+func (x *EditQueue) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *EditQueue) GetLevel() int32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *EditQueue) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
 // Resumed answers Resume.
 type Resumed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -693,7 +903,7 @@ type Resumed struct {
 
 func (x *Resumed) Reset() {
 	*x = Resumed{}
-	mi := &file_messages_scheduler_proto_msgTypes[9]
+	mi := &file_messages_scheduler_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +915,7 @@ func (x *Resumed) String() string {
 func (*Resumed) ProtoMessage() {}
 
 func (x *Resumed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_scheduler_proto_msgTypes[9]
+	mi := &file_messages_scheduler_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +928,7 @@ func (x *Resumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resumed.ProtoReflect.Descriptor instead.
 func (*Resumed) Descriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{9}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Resumed) GetTaskId() string {
@@ -761,7 +971,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_messages_scheduler_proto_msgTypes[10]
+	mi := &file_messages_scheduler_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +983,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_scheduler_proto_msgTypes[10]
+	mi := &file_messages_scheduler_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +996,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{10}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Finished) GetTaskId() string {
@@ -858,7 +1068,7 @@ type Steer struct {
 
 func (x *Steer) Reset() {
 	*x = Steer{}
-	mi := &file_messages_scheduler_proto_msgTypes[11]
+	mi := &file_messages_scheduler_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +1080,7 @@ func (x *Steer) String() string {
 func (*Steer) ProtoMessage() {}
 
 func (x *Steer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_scheduler_proto_msgTypes[11]
+	mi := &file_messages_scheduler_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +1093,7 @@ func (x *Steer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Steer.ProtoReflect.Descriptor instead.
 func (*Steer) Descriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{11}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Steer) GetInput() *Input {
@@ -915,7 +1125,7 @@ type SteerTaken struct {
 
 func (x *SteerTaken) Reset() {
 	*x = SteerTaken{}
-	mi := &file_messages_scheduler_proto_msgTypes[12]
+	mi := &file_messages_scheduler_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -927,7 +1137,7 @@ func (x *SteerTaken) String() string {
 func (*SteerTaken) ProtoMessage() {}
 
 func (x *SteerTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_scheduler_proto_msgTypes[12]
+	mi := &file_messages_scheduler_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -940,7 +1150,7 @@ func (x *SteerTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerTaken.ProtoReflect.Descriptor instead.
 func (*SteerTaken) Descriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{12}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SteerTaken) GetInputId() string {
@@ -973,7 +1183,7 @@ type SchedulerQuery struct {
 
 func (x *SchedulerQuery) Reset() {
 	*x = SchedulerQuery{}
-	mi := &file_messages_scheduler_proto_msgTypes[13]
+	mi := &file_messages_scheduler_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1195,7 @@ func (x *SchedulerQuery) String() string {
 func (*SchedulerQuery) ProtoMessage() {}
 
 func (x *SchedulerQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_scheduler_proto_msgTypes[13]
+	mi := &file_messages_scheduler_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1208,7 @@ func (x *SchedulerQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulerQuery.ProtoReflect.Descriptor instead.
 func (*SchedulerQuery) Descriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{13}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{15}
 }
 
 // SchedulerState answers SchedulerQuery.
@@ -1015,14 +1225,16 @@ type SchedulerState struct {
 	// Counters since the process started.
 	Counters *SchedulerCounters `protobuf:"bytes,5,opt,name=counters,proto3" json:"counters,omitempty"`
 	// Tasks that a stop has ended and whose end is not on disk yet.
-	StopQuota     int32 `protobuf:"varint,6,opt,name=stop_quota,json=stopQuota,proto3" json:"stop_quota,omitempty"`
+	StopQuota int32 `protobuf:"varint,6,opt,name=stop_quota,json=stopQuota,proto3" json:"stop_quota,omitempty"`
+	// Tasks that wait for approvals, off the stack.
+	Parked        []*TaskView `protobuf:"bytes,7,rep,name=parked,proto3" json:"parked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SchedulerState) Reset() {
 	*x = SchedulerState{}
-	mi := &file_messages_scheduler_proto_msgTypes[14]
+	mi := &file_messages_scheduler_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1246,7 @@ func (x *SchedulerState) String() string {
 func (*SchedulerState) ProtoMessage() {}
 
 func (x *SchedulerState) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_scheduler_proto_msgTypes[14]
+	mi := &file_messages_scheduler_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1259,7 @@ func (x *SchedulerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulerState.ProtoReflect.Descriptor instead.
 func (*SchedulerState) Descriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{14}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SchedulerState) GetAgent() string {
@@ -1092,6 +1304,13 @@ func (x *SchedulerState) GetStopQuota() int32 {
 	return 0
 }
 
+func (x *SchedulerState) GetParked() []*TaskView {
+	if x != nil {
+		return x.Parked
+	}
+	return nil
+}
+
 // TaskView shows one task.
 type TaskView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1112,14 +1331,20 @@ type TaskView struct {
 	// Times it was preempted.
 	Preempted int32 `protobuf:"varint,8,opt,name=preempted,proto3" json:"preempted,omitempty"`
 	// Phase, for a running or suspended one.
-	Phase         Phase `protobuf:"varint,9,opt,name=phase,proto3,enum=homeagent.v1.Phase" json:"phase,omitempty"`
+	Phase Phase `protobuf:"varint,9,opt,name=phase,proto3,enum=homeagent.v1.Phase" json:"phase,omitempty"`
+	// Who asked.
+	Principal *Principal `protobuf:"bytes,10,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Place in the queue, 1 is next; zero when not waiting.
+	Position int32 `protobuf:"varint,11,opt,name=position,proto3" json:"position,omitempty"`
+	// For a parked one: the approvals it waits for.
+	Approvals     []string `protobuf:"bytes,12,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskView) Reset() {
 	*x = TaskView{}
-	mi := &file_messages_scheduler_proto_msgTypes[15]
+	mi := &file_messages_scheduler_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1356,7 @@ func (x *TaskView) String() string {
 func (*TaskView) ProtoMessage() {}
 
 func (x *TaskView) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_scheduler_proto_msgTypes[15]
+	mi := &file_messages_scheduler_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1369,7 @@ func (x *TaskView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskView.ProtoReflect.Descriptor instead.
 func (*TaskView) Descriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{15}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TaskView) GetTaskId() string {
@@ -1210,6 +1435,27 @@ func (x *TaskView) GetPhase() Phase {
 	return Phase_PHASE_UNSPECIFIED
 }
 
+func (x *TaskView) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *TaskView) GetPosition() int32 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *TaskView) GetApprovals() []string {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
 // SchedulerCounters count since the process started.
 type SchedulerCounters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1230,14 +1476,18 @@ type SchedulerCounters struct {
 	// Deepest suspend stack seen.
 	MaxDepth int32 `protobuf:"varint,8,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
 	// Anomalies: structural bound of the stack exceeded.
-	Anomalies     uint64 `protobuf:"varint,9,opt,name=anomalies,proto3" json:"anomalies,omitempty"`
+	Anomalies uint64 `protobuf:"varint,9,opt,name=anomalies,proto3" json:"anomalies,omitempty"`
+	// Preemptions by the level that preempted, "1" to "4".
+	Preempts map[string]uint64 `protobuf:"bytes,10,rep,name=preempts,proto3" json:"preempts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Tasks parked for an approval.
+	Parked        uint64 `protobuf:"varint,11,opt,name=parked,proto3" json:"parked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SchedulerCounters) Reset() {
 	*x = SchedulerCounters{}
-	mi := &file_messages_scheduler_proto_msgTypes[16]
+	mi := &file_messages_scheduler_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1499,7 @@ func (x *SchedulerCounters) String() string {
 func (*SchedulerCounters) ProtoMessage() {}
 
 func (x *SchedulerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_scheduler_proto_msgTypes[16]
+	mi := &file_messages_scheduler_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1512,7 @@ func (x *SchedulerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulerCounters.ProtoReflect.Descriptor instead.
 func (*SchedulerCounters) Descriptor() ([]byte, []int) {
-	return file_messages_scheduler_proto_rawDescGZIP(), []int{16}
+	return file_messages_scheduler_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SchedulerCounters) GetOffered() uint64 {
@@ -1328,6 +1578,20 @@ func (x *SchedulerCounters) GetAnomalies() uint64 {
 	return 0
 }
 
+func (x *SchedulerCounters) GetPreempts() map[string]uint64 {
+	if x != nil {
+		return x.Preempts
+	}
+	return nil
+}
+
+func (x *SchedulerCounters) GetParked() uint64 {
+	if x != nil {
+		return x.Parked
+	}
+	return 0
+}
+
 var File_messages_scheduler_proto protoreflect.FileDescriptor
 
 const file_messages_scheduler_proto_rawDesc = "" +
@@ -1379,7 +1643,19 @@ const file_messages_scheduler_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x12)\n" +
-	"\x05phase\x18\x03 \x01(\x0e2\x13.homeagent.v1.PhaseR\x05phase\"B\n" +
+	"\x05phase\x18\x03 \x01(\x0e2\x13.homeagent.v1.PhaseR\x05phase\"_\n" +
+	"\x06Parked\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x04R\n" +
+	"generation\x12\x1c\n" +
+	"\tapprovals\x18\x03 \x03(\tR\tapprovals\"\xb4\x01\n" +
+	"\tEditQueue\x12\x19\n" +
+	"\binput_id\x18\x01 \x01(\tR\ainputId\x12+\n" +
+	"\x04edit\x18\x02 \x01(\x0e2\x17.homeagent.v1.QueueEditR\x04edit\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
+	"\x05level\x18\x04 \x01(\x05R\x05level\x125\n" +
+	"\tprincipal\x18\x05 \x01(\v2\x17.homeagent.v1.PrincipalR\tprincipal\"B\n" +
 	"\aResumed\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1e\n" +
 	"\n" +
@@ -1410,7 +1686,7 @@ const file_messages_scheduler_proto_rawDesc = "" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
 	"\x05taken\x18\x03 \x01(\bR\x05taken\"\x10\n" +
-	"\x0eSchedulerQuery\"\x90\x02\n" +
+	"\x0eSchedulerQuery\"\xc0\x02\n" +
 	"\x0eSchedulerState\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x120\n" +
 	"\arunning\x18\x02 \x01(\v2\x16.homeagent.v1.TaskViewR\arunning\x12,\n" +
@@ -1418,7 +1694,8 @@ const file_messages_scheduler_proto_rawDesc = "" +
 	"\x05queue\x18\x04 \x03(\v2\x16.homeagent.v1.TaskViewR\x05queue\x12;\n" +
 	"\bcounters\x18\x05 \x01(\v2\x1f.homeagent.v1.SchedulerCountersR\bcounters\x12\x1d\n" +
 	"\n" +
-	"stop_quota\x18\x06 \x01(\x05R\tstopQuota\"\x8d\x02\n" +
+	"stop_quota\x18\x06 \x01(\x05R\tstopQuota\x12.\n" +
+	"\x06parked\x18\a \x03(\v2\x16.homeagent.v1.TaskViewR\x06parked\"\xfe\x02\n" +
 	"\bTaskView\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x05R\x05level\x12\x1c\n" +
@@ -1428,7 +1705,11 @@ const file_messages_scheduler_proto_rawDesc = "" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12\x19\n" +
 	"\bsince_us\x18\a \x01(\x03R\asinceUs\x12\x1c\n" +
 	"\tpreempted\x18\b \x01(\x05R\tpreempted\x12)\n" +
-	"\x05phase\x18\t \x01(\x0e2\x13.homeagent.v1.PhaseR\x05phase\"\xe0\x03\n" +
+	"\x05phase\x18\t \x01(\x0e2\x13.homeagent.v1.PhaseR\x05phase\x125\n" +
+	"\tprincipal\x18\n" +
+	" \x01(\v2\x17.homeagent.v1.PrincipalR\tprincipal\x12\x1a\n" +
+	"\bposition\x18\v \x01(\x05R\bposition\x12\x1c\n" +
+	"\tapprovals\x18\f \x03(\tR\tapprovals\"\x80\x05\n" +
 	"\x11SchedulerCounters\x12\x18\n" +
 	"\aoffered\x18\x01 \x01(\x04R\aoffered\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x04R\astarted\x12\x1c\n" +
@@ -1440,14 +1721,26 @@ const file_messages_scheduler_proto_rawDesc = "" +
 	"interrupts\x18\a \x03(\v2/.homeagent.v1.SchedulerCounters.InterruptsEntryR\n" +
 	"interrupts\x12\x1b\n" +
 	"\tmax_depth\x18\b \x01(\x05R\bmaxDepth\x12\x1c\n" +
-	"\tanomalies\x18\t \x01(\x04R\tanomalies\x1a8\n" +
+	"\tanomalies\x18\t \x01(\x04R\tanomalies\x12I\n" +
+	"\bpreempts\x18\n" +
+	" \x03(\v2-.homeagent.v1.SchedulerCounters.PreemptsEntryR\bpreempts\x12\x16\n" +
+	"\x06parked\x18\v \x01(\x04R\x06parked\x1a8\n" +
 	"\n" +
 	"EndedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
 	"\x0fInterruptsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*\xaf\x02\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
+	"\rPreemptsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*\x81\x01\n" +
+	"\tQueueEdit\x12\x1a\n" +
+	"\x16QUEUE_EDIT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12QUEUE_EDIT_PROMOTE\x10\x01\x12\x15\n" +
+	"\x11QUEUE_EDIT_CANCEL\x10\x02\x12\x13\n" +
+	"\x0fQUEUE_EDIT_TEXT\x10\x03\x12\x14\n" +
+	"\x10QUEUE_EDIT_LEVEL\x10\x04*\xaf\x02\n" +
 	"\x05Phase\x12\x15\n" +
 	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0ePHASE_ADMITTED\x10\x01\x12\x12\n" +
@@ -1477,60 +1770,69 @@ func file_messages_scheduler_proto_rawDescGZIP() []byte {
 	return file_messages_scheduler_proto_rawDescData
 }
 
-var file_messages_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_messages_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_messages_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_messages_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_messages_scheduler_proto_goTypes = []any{
-	(Phase)(0),                // 0: homeagent.v1.Phase
-	(*Offer)(nil),             // 1: homeagent.v1.Offer
-	(*StopAll)(nil),           // 2: homeagent.v1.StopAll
-	(*StopResult)(nil),        // 3: homeagent.v1.StopResult
-	(*StartTurn)(nil),         // 4: homeagent.v1.StartTurn
-	(*Preempt)(nil),           // 5: homeagent.v1.Preempt
-	(*Resume)(nil),            // 6: homeagent.v1.Resume
-	(*Cancel)(nil),            // 7: homeagent.v1.Cancel
-	(*Drain)(nil),             // 8: homeagent.v1.Drain
-	(*Suspended)(nil),         // 9: homeagent.v1.Suspended
-	(*Resumed)(nil),           // 10: homeagent.v1.Resumed
-	(*Finished)(nil),          // 11: homeagent.v1.Finished
-	(*Steer)(nil),             // 12: homeagent.v1.Steer
-	(*SteerTaken)(nil),        // 13: homeagent.v1.SteerTaken
-	(*SchedulerQuery)(nil),    // 14: homeagent.v1.SchedulerQuery
-	(*SchedulerState)(nil),    // 15: homeagent.v1.SchedulerState
-	(*TaskView)(nil),          // 16: homeagent.v1.TaskView
-	(*SchedulerCounters)(nil), // 17: homeagent.v1.SchedulerCounters
-	nil,                       // 18: homeagent.v1.SchedulerCounters.EndedEntry
-	nil,                       // 19: homeagent.v1.SchedulerCounters.InterruptsEntry
-	(*Input)(nil),             // 20: homeagent.v1.Input
-	(*Principal)(nil),         // 21: homeagent.v1.Principal
-	(*PendingTask)(nil),       // 22: homeagent.v1.PendingTask
-	(*AgentSpec)(nil),         // 23: homeagent.v1.AgentSpec
-	(*Address)(nil),           // 24: homeagent.v1.Address
-	(End)(0),                  // 25: homeagent.v1.End
-	(*Usage)(nil),             // 26: homeagent.v1.Usage
+	(QueueEdit)(0),            // 0: homeagent.v1.QueueEdit
+	(Phase)(0),                // 1: homeagent.v1.Phase
+	(*Offer)(nil),             // 2: homeagent.v1.Offer
+	(*StopAll)(nil),           // 3: homeagent.v1.StopAll
+	(*StopResult)(nil),        // 4: homeagent.v1.StopResult
+	(*StartTurn)(nil),         // 5: homeagent.v1.StartTurn
+	(*Preempt)(nil),           // 6: homeagent.v1.Preempt
+	(*Resume)(nil),            // 7: homeagent.v1.Resume
+	(*Cancel)(nil),            // 8: homeagent.v1.Cancel
+	(*Drain)(nil),             // 9: homeagent.v1.Drain
+	(*Suspended)(nil),         // 10: homeagent.v1.Suspended
+	(*Parked)(nil),            // 11: homeagent.v1.Parked
+	(*EditQueue)(nil),         // 12: homeagent.v1.EditQueue
+	(*Resumed)(nil),           // 13: homeagent.v1.Resumed
+	(*Finished)(nil),          // 14: homeagent.v1.Finished
+	(*Steer)(nil),             // 15: homeagent.v1.Steer
+	(*SteerTaken)(nil),        // 16: homeagent.v1.SteerTaken
+	(*SchedulerQuery)(nil),    // 17: homeagent.v1.SchedulerQuery
+	(*SchedulerState)(nil),    // 18: homeagent.v1.SchedulerState
+	(*TaskView)(nil),          // 19: homeagent.v1.TaskView
+	(*SchedulerCounters)(nil), // 20: homeagent.v1.SchedulerCounters
+	nil,                       // 21: homeagent.v1.SchedulerCounters.EndedEntry
+	nil,                       // 22: homeagent.v1.SchedulerCounters.InterruptsEntry
+	nil,                       // 23: homeagent.v1.SchedulerCounters.PreemptsEntry
+	(*Input)(nil),             // 24: homeagent.v1.Input
+	(*Principal)(nil),         // 25: homeagent.v1.Principal
+	(*PendingTask)(nil),       // 26: homeagent.v1.PendingTask
+	(*AgentSpec)(nil),         // 27: homeagent.v1.AgentSpec
+	(*Address)(nil),           // 28: homeagent.v1.Address
+	(End)(0),                  // 29: homeagent.v1.End
+	(*Usage)(nil),             // 30: homeagent.v1.Usage
 }
 var file_messages_scheduler_proto_depIdxs = []int32{
-	20, // 0: homeagent.v1.Offer.input:type_name -> homeagent.v1.Input
-	21, // 1: homeagent.v1.StopAll.principal:type_name -> homeagent.v1.Principal
-	22, // 2: homeagent.v1.StartTurn.task:type_name -> homeagent.v1.PendingTask
-	23, // 3: homeagent.v1.StartTurn.agent:type_name -> homeagent.v1.AgentSpec
-	24, // 4: homeagent.v1.StartTurn.scheduler:type_name -> homeagent.v1.Address
-	25, // 5: homeagent.v1.Cancel.end:type_name -> homeagent.v1.End
-	0,  // 6: homeagent.v1.Suspended.phase:type_name -> homeagent.v1.Phase
-	25, // 7: homeagent.v1.Finished.end:type_name -> homeagent.v1.End
-	26, // 8: homeagent.v1.Finished.usage:type_name -> homeagent.v1.Usage
-	20, // 9: homeagent.v1.Steer.input:type_name -> homeagent.v1.Input
-	16, // 10: homeagent.v1.SchedulerState.running:type_name -> homeagent.v1.TaskView
-	16, // 11: homeagent.v1.SchedulerState.stack:type_name -> homeagent.v1.TaskView
-	16, // 12: homeagent.v1.SchedulerState.queue:type_name -> homeagent.v1.TaskView
-	17, // 13: homeagent.v1.SchedulerState.counters:type_name -> homeagent.v1.SchedulerCounters
-	0,  // 14: homeagent.v1.TaskView.phase:type_name -> homeagent.v1.Phase
-	18, // 15: homeagent.v1.SchedulerCounters.ended:type_name -> homeagent.v1.SchedulerCounters.EndedEntry
-	19, // 16: homeagent.v1.SchedulerCounters.interrupts:type_name -> homeagent.v1.SchedulerCounters.InterruptsEntry
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	24, // 0: homeagent.v1.Offer.input:type_name -> homeagent.v1.Input
+	25, // 1: homeagent.v1.StopAll.principal:type_name -> homeagent.v1.Principal
+	26, // 2: homeagent.v1.StartTurn.task:type_name -> homeagent.v1.PendingTask
+	27, // 3: homeagent.v1.StartTurn.agent:type_name -> homeagent.v1.AgentSpec
+	28, // 4: homeagent.v1.StartTurn.scheduler:type_name -> homeagent.v1.Address
+	29, // 5: homeagent.v1.Cancel.end:type_name -> homeagent.v1.End
+	1,  // 6: homeagent.v1.Suspended.phase:type_name -> homeagent.v1.Phase
+	0,  // 7: homeagent.v1.EditQueue.edit:type_name -> homeagent.v1.QueueEdit
+	25, // 8: homeagent.v1.EditQueue.principal:type_name -> homeagent.v1.Principal
+	29, // 9: homeagent.v1.Finished.end:type_name -> homeagent.v1.End
+	30, // 10: homeagent.v1.Finished.usage:type_name -> homeagent.v1.Usage
+	24, // 11: homeagent.v1.Steer.input:type_name -> homeagent.v1.Input
+	19, // 12: homeagent.v1.SchedulerState.running:type_name -> homeagent.v1.TaskView
+	19, // 13: homeagent.v1.SchedulerState.stack:type_name -> homeagent.v1.TaskView
+	19, // 14: homeagent.v1.SchedulerState.queue:type_name -> homeagent.v1.TaskView
+	20, // 15: homeagent.v1.SchedulerState.counters:type_name -> homeagent.v1.SchedulerCounters
+	19, // 16: homeagent.v1.SchedulerState.parked:type_name -> homeagent.v1.TaskView
+	1,  // 17: homeagent.v1.TaskView.phase:type_name -> homeagent.v1.Phase
+	25, // 18: homeagent.v1.TaskView.principal:type_name -> homeagent.v1.Principal
+	21, // 19: homeagent.v1.SchedulerCounters.ended:type_name -> homeagent.v1.SchedulerCounters.EndedEntry
+	22, // 20: homeagent.v1.SchedulerCounters.interrupts:type_name -> homeagent.v1.SchedulerCounters.InterruptsEntry
+	23, // 21: homeagent.v1.SchedulerCounters.preempts:type_name -> homeagent.v1.SchedulerCounters.PreemptsEntry
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_messages_scheduler_proto_init() }
@@ -1547,8 +1849,8 @@ func file_messages_scheduler_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_scheduler_proto_rawDesc), len(file_messages_scheduler_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   19,
+			NumEnums:      2,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

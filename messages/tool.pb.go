@@ -135,6 +135,79 @@ func (OnPreempt) EnumDescriptor() ([]byte, []int) {
 	return file_messages_tool_proto_rawDescGZIP(), []int{1}
 }
 
+// ToolClass says what a tool can do to the world; the policy decides by it.
+type ToolClass int32
+
+const (
+	// Not said: treated as write.
+	ToolClass_TOOL_CLASS_UNSPECIFIED ToolClass = 0
+	// Reads what the node may see.
+	ToolClass_TOOL_CLASS_READ ToolClass = 1
+	// Changes files or state of the node.
+	ToolClass_TOOL_CLASS_WRITE ToolClass = 2
+	// Runs programs.
+	ToolClass_TOOL_CLASS_EXEC ToolClass = 3
+	// Talks to other machines.
+	ToolClass_TOOL_CLASS_NET ToolClass = 4
+	// Sends something to people.
+	ToolClass_TOOL_CLASS_SEND ToolClass = 5
+	// Uses a device: camera, microphone, location, screen.
+	ToolClass_TOOL_CLASS_DEVICE ToolClass = 6
+	// Reads or writes the agent's own memory.
+	ToolClass_TOOL_CLASS_MEMORY ToolClass = 7
+)
+
+// Enum value maps for ToolClass.
+var (
+	ToolClass_name = map[int32]string{
+		0: "TOOL_CLASS_UNSPECIFIED",
+		1: "TOOL_CLASS_READ",
+		2: "TOOL_CLASS_WRITE",
+		3: "TOOL_CLASS_EXEC",
+		4: "TOOL_CLASS_NET",
+		5: "TOOL_CLASS_SEND",
+		6: "TOOL_CLASS_DEVICE",
+		7: "TOOL_CLASS_MEMORY",
+	}
+	ToolClass_value = map[string]int32{
+		"TOOL_CLASS_UNSPECIFIED": 0,
+		"TOOL_CLASS_READ":        1,
+		"TOOL_CLASS_WRITE":       2,
+		"TOOL_CLASS_EXEC":        3,
+		"TOOL_CLASS_NET":         4,
+		"TOOL_CLASS_SEND":        5,
+		"TOOL_CLASS_DEVICE":      6,
+		"TOOL_CLASS_MEMORY":      7,
+	}
+)
+
+func (x ToolClass) Enum() *ToolClass {
+	p := new(ToolClass)
+	*p = x
+	return p
+}
+
+func (x ToolClass) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ToolClass) Descriptor() protoreflect.EnumDescriptor {
+	return file_messages_tool_proto_enumTypes[2].Descriptor()
+}
+
+func (ToolClass) Type() protoreflect.EnumType {
+	return &file_messages_tool_proto_enumTypes[2]
+}
+
+func (x ToolClass) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ToolClass.Descriptor instead.
+func (ToolClass) EnumDescriptor() ([]byte, []int) {
+	return file_messages_tool_proto_rawDescGZIP(), []int{2}
+}
+
 // ToolDef describes a tool to the model and to the node.
 type ToolDef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -159,7 +232,14 @@ type ToolDef struct {
 	// True when residents must not see it.
 	MainOnly bool `protobuf:"varint,10,opt,name=main_only,json=mainOnly,proto3" json:"main_only,omitempty"`
 	// True when only residents see it.
-	ResidentOnly  bool `protobuf:"varint,11,opt,name=resident_only,json=residentOnly,proto3" json:"resident_only,omitempty"`
+	ResidentOnly bool `protobuf:"varint,11,opt,name=resident_only,json=residentOnly,proto3" json:"resident_only,omitempty"`
+	// What it can do to the world.
+	ToolClass ToolClass `protobuf:"varint,12,opt,name=tool_class,json=toolClass,proto3,enum=homeagent.v1.ToolClass" json:"tool_class,omitempty"`
+	// Name of the argument that names the output channel a call sends to; empty means that it sends to none. Two calls of
+	// one batch that send to one channel run one after the other.
+	ChannelArgument string `protobuf:"bytes,13,opt,name=channel_argument,json=channelArgument,proto3" json:"channel_argument,omitempty"`
+	// For a tool that always sends to one channel: its name.
+	SendsTo       string `protobuf:"bytes,14,opt,name=sends_to,json=sendsTo,proto3" json:"sends_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,6 +349,27 @@ func (x *ToolDef) GetResidentOnly() bool {
 		return x.ResidentOnly
 	}
 	return false
+}
+
+func (x *ToolDef) GetToolClass() ToolClass {
+	if x != nil {
+		return x.ToolClass
+	}
+	return ToolClass_TOOL_CLASS_UNSPECIFIED
+}
+
+func (x *ToolDef) GetChannelArgument() string {
+	if x != nil {
+		return x.ChannelArgument
+	}
+	return ""
+}
+
+func (x *ToolDef) GetSendsTo() string {
+	if x != nil {
+		return x.SendsTo
+	}
+	return ""
 }
 
 // RegisterTools offers tools. Sent by any provider to tools at its start; the same owner again replaces its list.
@@ -538,7 +639,11 @@ type CallTool struct {
 	// When it must be done, Unix microseconds UTC; zero means the tool's own timeout from now.
 	DeadlineUs int64 `protobuf:"varint,7,opt,name=deadline_us,json=deadlineUs,proto3" json:"deadline_us,omitempty"`
 	// True when a person waits for the turn.
-	PersonWaits   bool `protobuf:"varint,8,opt,name=person_waits,json=personWaits,proto3" json:"person_waits,omitempty"`
+	PersonWaits bool `protobuf:"varint,8,opt,name=person_waits,json=personWaits,proto3" json:"person_waits,omitempty"`
+	// Everybody whose words the turn works on; the first one is principal.
+	Principals []*Principal `protobuf:"bytes,9,rep,name=principals,proto3" json:"principals,omitempty"`
+	// The worst taint of what the turn has read so far.
+	Taint         Taint `protobuf:"varint,10,opt,name=taint,proto3,enum=homeagent.v1.Taint" json:"taint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -629,6 +734,20 @@ func (x *CallTool) GetPersonWaits() bool {
 	return false
 }
 
+func (x *CallTool) GetPrincipals() []*Principal {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *CallTool) GetTaint() Taint {
+	if x != nil {
+		return x.Taint
+	}
+	return Taint_TAINT_UNSPECIFIED
+}
+
 // CancelTool ends a running call. Sent by turn to tools and passed on to the owner; control lane; not answered
 // beyond the call's own ToolResult.
 type CancelTool struct {
@@ -685,6 +804,54 @@ func (x *CancelTool) GetReason() string {
 	return ""
 }
 
+// DetachCall lets a running call go on under a handle. Sent by turn to tools when a preemption meets a call of class
+// detach; control lane. The call is answered at once with a ToolResult whose content names the handle; its real result
+// is kept by tools for the agent to ask for, and is told to the agent as an input of its own when it comes.
+type DetachCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call.
+	CallId        string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DetachCall) Reset() {
+	*x = DetachCall{}
+	mi := &file_messages_tool_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DetachCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DetachCall) ProtoMessage() {}
+
+func (x *DetachCall) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_tool_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DetachCall.ProtoReflect.Descriptor instead.
+func (*DetachCall) Descriptor() ([]byte, []int) {
+	return file_messages_tool_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DetachCall) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
 // ToolError says why a call failed, for the model.
 type ToolError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -702,7 +869,7 @@ type ToolError struct {
 
 func (x *ToolError) Reset() {
 	*x = ToolError{}
-	mi := &file_messages_tool_proto_msgTypes[7]
+	mi := &file_messages_tool_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +881,7 @@ func (x *ToolError) String() string {
 func (*ToolError) ProtoMessage() {}
 
 func (x *ToolError) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_tool_proto_msgTypes[7]
+	mi := &file_messages_tool_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +894,7 @@ func (x *ToolError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolError.ProtoReflect.Descriptor instead.
 func (*ToolError) Descriptor() ([]byte, []int) {
-	return file_messages_tool_proto_rawDescGZIP(), []int{7}
+	return file_messages_tool_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolError) GetReason() string {
@@ -772,14 +939,16 @@ type ToolResult struct {
 	// How far the result may be trusted.
 	Taint Taint `protobuf:"varint,5,opt,name=taint,proto3,enum=homeagent.v1.Taint" json:"taint,omitempty"`
 	// Milliseconds it took.
-	TookMs        int64 `protobuf:"varint,6,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
+	TookMs int64 `protobuf:"varint,6,opt,name=took_ms,json=tookMs,proto3" json:"took_ms,omitempty"`
+	// Media that the call brought, in order.
+	Media         []*PayloadRef `protobuf:"bytes,7,rep,name=media,proto3" json:"media,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_messages_tool_proto_msgTypes[8]
+	mi := &file_messages_tool_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +960,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_tool_proto_msgTypes[8]
+	mi := &file_messages_tool_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +973,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_messages_tool_proto_rawDescGZIP(), []int{8}
+	return file_messages_tool_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ToolResult) GetCallId() string {
@@ -849,11 +1018,18 @@ func (x *ToolResult) GetTookMs() int64 {
 	return 0
 }
 
+func (x *ToolResult) GetMedia() []*PayloadRef {
+	if x != nil {
+		return x.Media
+	}
+	return nil
+}
+
 var File_messages_tool_proto protoreflect.FileDescriptor
 
 const file_messages_tool_proto_rawDesc = "" +
 	"\n" +
-	"\x13messages/tool.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\"\x8a\x03\n" +
+	"\x13messages/tool.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x14messages/input.proto\"\x88\x04\n" +
 	"\aToolDef\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
@@ -868,7 +1044,11 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\bprovider\x18\t \x01(\tR\bprovider\x12\x1b\n" +
 	"\tmain_only\x18\n" +
 	" \x01(\bR\bmainOnly\x12#\n" +
-	"\rresident_only\x18\v \x01(\bR\fresidentOnly\"i\n" +
+	"\rresident_only\x18\v \x01(\bR\fresidentOnly\x126\n" +
+	"\n" +
+	"tool_class\x18\f \x01(\x0e2\x17.homeagent.v1.ToolClassR\ttoolClass\x12)\n" +
+	"\x10channel_argument\x18\r \x01(\tR\x0fchannelArgument\x12\x19\n" +
+	"\bsends_to\x18\x0e \x01(\tR\asendsTo\"i\n" +
 	"\rRegisterTools\x12+\n" +
 	"\x05owner\x18\x01 \x01(\v2\x15.homeagent.v1.AddressR\x05owner\x12+\n" +
 	"\x05tools\x18\x02 \x03(\v2\x15.homeagent.v1.ToolDefR\x05tools\"!\n" +
@@ -883,7 +1063,7 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\x0earguments_json\x18\x04 \x01(\fR\rargumentsJson\x12\x18\n" +
 	"\ainvalid\x18\x05 \x01(\tR\ainvalid\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\x05R\x05index\x12\x16\n" +
-	"\x06denied\x18\a \x01(\tR\x06denied\"\xa4\x02\n" +
+	"\x06denied\x18\a \x01(\tR\x06denied\"\x88\x03\n" +
 	"\bCallTool\x120\n" +
 	"\x04call\x18\x01 \x01(\v2\x1c.homeagent.v1.ToolInvocationR\x04call\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x14\n" +
@@ -893,16 +1073,24 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\fconversation\x18\x06 \x01(\tR\fconversation\x12\x1f\n" +
 	"\vdeadline_us\x18\a \x01(\x03R\n" +
 	"deadlineUs\x12!\n" +
-	"\fperson_waits\x18\b \x01(\bR\vpersonWaits\"=\n" +
+	"\fperson_waits\x18\b \x01(\bR\vpersonWaits\x127\n" +
+	"\n" +
+	"principals\x18\t \x03(\v2\x17.homeagent.v1.PrincipalR\n" +
+	"principals\x12)\n" +
+	"\x05taint\x18\n" +
+	" \x01(\x0e2\x13.homeagent.v1.TaintR\x05taint\"=\n" +
 	"\n" +
 	"CancelTool\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"e\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"%\n" +
+	"\n" +
+	"DetachCall\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\"e\n" +
 	"\tToolError\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x12\n" +
-	"\x04hint\x18\x04 \x01(\tR\x04hint\"\xc6\x01\n" +
+	"\x04hint\x18\x04 \x01(\tR\x04hint\"\xf6\x01\n" +
 	"\n" +
 	"ToolResult\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
@@ -910,7 +1098,8 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\acontent\x18\x03 \x01(\tR\acontent\x12-\n" +
 	"\x05error\x18\x04 \x01(\v2\x17.homeagent.v1.ToolErrorR\x05error\x12)\n" +
 	"\x05taint\x18\x05 \x01(\x0e2\x13.homeagent.v1.TaintR\x05taint\x12\x17\n" +
-	"\atook_ms\x18\x06 \x01(\x03R\x06tookMs*q\n" +
+	"\atook_ms\x18\x06 \x01(\x03R\x06tookMs\x12.\n" +
+	"\x05media\x18\a \x03(\v2\x18.homeagent.v1.PayloadRefR\x05media*q\n" +
 	"\n" +
 	"ToolEffect\x12\x1b\n" +
 	"\x17TOOL_EFFECT_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -921,7 +1110,16 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\x16ON_PREEMPT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ON_PREEMPT_CANCEL\x10\x01\x12\x15\n" +
 	"\x11ON_PREEMPT_FINISH\x10\x02\x12\x15\n" +
-	"\x11ON_PREEMPT_DETACH\x10\x03B\x14Z\x12homeagent/messagesb\x06proto3"
+	"\x11ON_PREEMPT_DETACH\x10\x03*\xbe\x01\n" +
+	"\tToolClass\x12\x1a\n" +
+	"\x16TOOL_CLASS_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fTOOL_CLASS_READ\x10\x01\x12\x14\n" +
+	"\x10TOOL_CLASS_WRITE\x10\x02\x12\x13\n" +
+	"\x0fTOOL_CLASS_EXEC\x10\x03\x12\x12\n" +
+	"\x0eTOOL_CLASS_NET\x10\x04\x12\x13\n" +
+	"\x0fTOOL_CLASS_SEND\x10\x05\x12\x15\n" +
+	"\x11TOOL_CLASS_DEVICE\x10\x06\x12\x15\n" +
+	"\x11TOOL_CLASS_MEMORY\x10\aB\x14Z\x12homeagent/messagesb\x06proto3"
 
 var (
 	file_messages_tool_proto_rawDescOnce sync.Once
@@ -935,39 +1133,46 @@ func file_messages_tool_proto_rawDescGZIP() []byte {
 	return file_messages_tool_proto_rawDescData
 }
 
-var file_messages_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_messages_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_messages_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_messages_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_messages_tool_proto_goTypes = []any{
 	(ToolEffect)(0),        // 0: homeagent.v1.ToolEffect
 	(OnPreempt)(0),         // 1: homeagent.v1.OnPreempt
-	(*ToolDef)(nil),        // 2: homeagent.v1.ToolDef
-	(*RegisterTools)(nil),  // 3: homeagent.v1.RegisterTools
-	(*ListTools)(nil),      // 4: homeagent.v1.ListTools
-	(*ToolList)(nil),       // 5: homeagent.v1.ToolList
-	(*ToolInvocation)(nil), // 6: homeagent.v1.ToolInvocation
-	(*CallTool)(nil),       // 7: homeagent.v1.CallTool
-	(*CancelTool)(nil),     // 8: homeagent.v1.CancelTool
-	(*ToolError)(nil),      // 9: homeagent.v1.ToolError
-	(*ToolResult)(nil),     // 10: homeagent.v1.ToolResult
-	(*Address)(nil),        // 11: homeagent.v1.Address
-	(*Principal)(nil),      // 12: homeagent.v1.Principal
-	(Taint)(0),             // 13: homeagent.v1.Taint
+	(ToolClass)(0),         // 2: homeagent.v1.ToolClass
+	(*ToolDef)(nil),        // 3: homeagent.v1.ToolDef
+	(*RegisterTools)(nil),  // 4: homeagent.v1.RegisterTools
+	(*ListTools)(nil),      // 5: homeagent.v1.ListTools
+	(*ToolList)(nil),       // 6: homeagent.v1.ToolList
+	(*ToolInvocation)(nil), // 7: homeagent.v1.ToolInvocation
+	(*CallTool)(nil),       // 8: homeagent.v1.CallTool
+	(*CancelTool)(nil),     // 9: homeagent.v1.CancelTool
+	(*DetachCall)(nil),     // 10: homeagent.v1.DetachCall
+	(*ToolError)(nil),      // 11: homeagent.v1.ToolError
+	(*ToolResult)(nil),     // 12: homeagent.v1.ToolResult
+	(*Address)(nil),        // 13: homeagent.v1.Address
+	(*Principal)(nil),      // 14: homeagent.v1.Principal
+	(Taint)(0),             // 15: homeagent.v1.Taint
+	(*PayloadRef)(nil),     // 16: homeagent.v1.PayloadRef
 }
 var file_messages_tool_proto_depIdxs = []int32{
 	0,  // 0: homeagent.v1.ToolDef.effect:type_name -> homeagent.v1.ToolEffect
 	1,  // 1: homeagent.v1.ToolDef.on_preempt:type_name -> homeagent.v1.OnPreempt
-	11, // 2: homeagent.v1.RegisterTools.owner:type_name -> homeagent.v1.Address
-	2,  // 3: homeagent.v1.RegisterTools.tools:type_name -> homeagent.v1.ToolDef
-	2,  // 4: homeagent.v1.ToolList.tools:type_name -> homeagent.v1.ToolDef
-	6,  // 5: homeagent.v1.CallTool.call:type_name -> homeagent.v1.ToolInvocation
-	12, // 6: homeagent.v1.CallTool.principal:type_name -> homeagent.v1.Principal
-	9,  // 7: homeagent.v1.ToolResult.error:type_name -> homeagent.v1.ToolError
-	13, // 8: homeagent.v1.ToolResult.taint:type_name -> homeagent.v1.Taint
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	2,  // 2: homeagent.v1.ToolDef.tool_class:type_name -> homeagent.v1.ToolClass
+	13, // 3: homeagent.v1.RegisterTools.owner:type_name -> homeagent.v1.Address
+	3,  // 4: homeagent.v1.RegisterTools.tools:type_name -> homeagent.v1.ToolDef
+	3,  // 5: homeagent.v1.ToolList.tools:type_name -> homeagent.v1.ToolDef
+	7,  // 6: homeagent.v1.CallTool.call:type_name -> homeagent.v1.ToolInvocation
+	14, // 7: homeagent.v1.CallTool.principal:type_name -> homeagent.v1.Principal
+	14, // 8: homeagent.v1.CallTool.principals:type_name -> homeagent.v1.Principal
+	15, // 9: homeagent.v1.CallTool.taint:type_name -> homeagent.v1.Taint
+	11, // 10: homeagent.v1.ToolResult.error:type_name -> homeagent.v1.ToolError
+	15, // 11: homeagent.v1.ToolResult.taint:type_name -> homeagent.v1.Taint
+	16, // 12: homeagent.v1.ToolResult.media:type_name -> homeagent.v1.PayloadRef
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_messages_tool_proto_init() }
@@ -976,13 +1181,14 @@ func file_messages_tool_proto_init() {
 		return
 	}
 	file_messages_address_proto_init()
+	file_messages_input_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_tool_proto_rawDesc), len(file_messages_tool_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   9,
+			NumEnums:      3,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -99,7 +99,7 @@ var Actors = map[string][]string{
 	"provider":  {"providers"},
 	"scheduler": nil,
 	"stages":    nil,
-	"timers":    nil,
+	"timers":    {"memory"},
 	"tools":     {"pluginhost"},
 	"turn":      nil,
 }

@@ -24,6 +24,10 @@ const (
 	Config      Space = 'c'
 	Secret      Space = 's'
 	Agent       Space = 'a'
+	Approval    Space = 'y'
+	Timer       Space = 'q'
+	Token       Space = 'n'
+	Aside       Space = 'z'
 )
 
 // SpaceInfo is a row of the table of key spaces.
@@ -55,6 +59,10 @@ func Spaces() []SpaceInfo {
 		{Config, "config", "configs", "configuration values"},
 		{Secret, "secret", "configs", "sealed secrets"},
 		{Agent, "agent", "memory/ledger", "resident agents"},
+		{Approval, "approval", "memory/approvals", "questions to people about calls"},
+		{Timer, "timer", "memory/timers", "timers and their last slots"},
+		{Token, "token", "memory/approvals", "named tokens, by their hash"},
+		{Aside, "aside", "memory/ledger", "journals of tasks that were ended as crash loops"},
 	}
 }
 
