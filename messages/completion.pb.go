@@ -279,7 +279,7 @@ type ChatMessage struct {
 	ToolName string `protobuf:"bytes,5,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
 	// For assistant: reasoning text.
 	Reasoning string `protobuf:"bytes,6,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
-	// For assistant: opaque material that must go back byte for byte, by source kind.
+	// For assistant: opaque material that must go back byte for byte, a JSON array of what the adapter made of it.
 	Replay []byte `protobuf:"bytes,7,opt,name=replay,proto3" json:"replay,omitempty"`
 	// Source that made replay; other sources drop it.
 	ReplaySource string `protobuf:"bytes,8,opt,name=replay_source,json=replaySource,proto3" json:"replay_source,omitempty"`
@@ -506,7 +506,14 @@ type CompletionRequest struct {
 	// Text of the person's last input, for the offline source and for logs.
 	Question string `protobuf:"bytes,10,opt,name=question,proto3" json:"question,omitempty"`
 	// Name of one source to use; empty means by routing.
-	Source        string `protobuf:"bytes,11,opt,name=source,proto3" json:"source,omitempty"`
+	Source string `protobuf:"bytes,11,opt,name=source,proto3" json:"source,omitempty"`
+	// How the model may use tools: empty or "auto" as it likes, "none", "required" for any, or the name of one tool after
+	// "tool:". Where a vendor cannot be told, it is left to the model.
+	ToolChoice string `protobuf:"bytes,12,opt,name=tool_choice,json=toolChoice,proto3" json:"tool_choice,omitempty"`
+	// JSON schema that the answer's text must follow; empty means free text. Where a vendor cannot be told, it is asked in words.
+	OutputSchemaJson []byte `protobuf:"bytes,13,opt,name=output_schema_json,json=outputSchemaJson,proto3" json:"output_schema_json,omitempty"`
+	// How much to think: empty means the source's own setting, else "off", "on", "minimal", "low", "medium", "high" or "max".
+	Thinking      string `protobuf:"bytes,14,opt,name=thinking,proto3" json:"thinking,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -614,6 +621,27 @@ func (x *CompletionRequest) GetQuestion() string {
 func (x *CompletionRequest) GetSource() string {
 	if x != nil {
 		return x.Source
+	}
+	return ""
+}
+
+func (x *CompletionRequest) GetToolChoice() string {
+	if x != nil {
+		return x.ToolChoice
+	}
+	return ""
+}
+
+func (x *CompletionRequest) GetOutputSchemaJson() []byte {
+	if x != nil {
+		return x.OutputSchemaJson
+	}
+	return nil
+}
+
+func (x *CompletionRequest) GetThinking() string {
+	if x != nil {
+		return x.Thinking
 	}
 	return ""
 }
@@ -983,7 +1011,12 @@ type Usage struct {
 	// Whole prompt, normalised over vendors.
 	PromptTotal int64 `protobuf:"varint,6,opt,name=prompt_total,json=promptTotal,proto3" json:"prompt_total,omitempty"`
 	// Sum as the wire says it; zero when it does not.
-	Total         int64 `protobuf:"varint,7,opt,name=total,proto3" json:"total,omitempty"`
+	Total int64 `protobuf:"varint,7,opt,name=total,proto3" json:"total,omitempty"`
+	// Prompt and answer tokens that are billed, where the vendor counts them apart; zero where it does not.
+	BilledInput  int64 `protobuf:"varint,8,opt,name=billed_input,json=billedInput,proto3" json:"billed_input,omitempty"`
+	BilledOutput int64 `protobuf:"varint,9,opt,name=billed_output,json=billedOutput,proto3" json:"billed_output,omitempty"`
+	// Which figures the wire named, as bits by field number (1 << 3 is cached): a zero that was not named is unknown.
+	Reported      uint32 `protobuf:"varint,10,opt,name=reported,proto3" json:"reported,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1067,6 +1100,27 @@ func (x *Usage) GetTotal() int64 {
 	return 0
 }
 
+func (x *Usage) GetBilledInput() int64 {
+	if x != nil {
+		return x.BilledInput
+	}
+	return 0
+}
+
+func (x *Usage) GetBilledOutput() int64 {
+	if x != nil {
+		return x.BilledOutput
+	}
+	return 0
+}
+
+func (x *Usage) GetReported() uint32 {
+	if x != nil {
+		return x.Reported
+	}
+	return 0
+}
+
 // CompletionFailure says how a completion failed.
 type CompletionFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1144,7 +1198,7 @@ type CompletionResult struct {
 	Finish Finish `protobuf:"varint,4,opt,name=finish,proto3,enum=homeagent.v1.Finish" json:"finish,omitempty"`
 	// Tokens.
 	Usage *Usage `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
-	// Opaque replay material.
+	// Opaque replay material, a JSON array; empty when there is none.
 	Replay []byte `protobuf:"bytes,6,opt,name=replay,proto3" json:"replay,omitempty"`
 	// Source that answered.
 	Source string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
@@ -1153,7 +1207,9 @@ type CompletionResult struct {
 	// Set when finish is error.
 	Failure *CompletionFailure `protobuf:"bytes,9,opt,name=failure,proto3" json:"failure,omitempty"`
 	// A refusal's text, when the model refused.
-	Refusal       string `protobuf:"bytes,10,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Refusal string `protobuf:"bytes,10,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// Types of content that the vendor's own server made and that has no other place here, such as "compaction".
+	ServerBlocks  []string `protobuf:"bytes,11,rep,name=server_blocks,json=serverBlocks,proto3" json:"server_blocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1256,6 +1312,13 @@ func (x *CompletionResult) GetRefusal() string {
 		return x.Refusal
 	}
 	return ""
+}
+
+func (x *CompletionResult) GetServerBlocks() []string {
+	if x != nil {
+		return x.ServerBlocks
+	}
+	return nil
 }
 
 // CompletionDone ends a Complete. Sent by providers to the turn, exactly once.
@@ -1408,7 +1471,7 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\x03via\x18\x04 \x01(\tR\x03via\x12\x14\n" +
 	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x18\n" +
 	"\aspeaker\x18\x06 \x01(\tR\aspeaker\x12\"\n" +
-	"\fconversation\x18\a \x01(\tR\fconversation\"\xa2\x03\n" +
+	"\fconversation\x18\a \x01(\tR\fconversation\"\x8d\x04\n" +
 	"\x11CompletionRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x14\n" +
@@ -1423,7 +1486,11 @@ const file_messages_completion_proto_rawDesc = "" +
 	"memoryNone\x12\x1a\n" +
 	"\bquestion\x18\n" +
 	" \x01(\tR\bquestion\x12\x16\n" +
-	"\x06source\x18\v \x01(\tR\x06sourceB\x0e\n" +
+	"\x06source\x18\v \x01(\tR\x06source\x12\x1f\n" +
+	"\vtool_choice\x18\f \x01(\tR\n" +
+	"toolChoice\x12,\n" +
+	"\x12output_schema_json\x18\r \x01(\fR\x10outputSchemaJson\x12\x1a\n" +
+	"\bthinking\x18\x0e \x01(\tR\bthinkingB\x0e\n" +
 	"\f_temperature\"\x98\x01\n" +
 	"\bComplete\x129\n" +
 	"\arequest\x18\x01 \x01(\v2\x1f.homeagent.v1.CompletionRequestR\arequest\x120\n" +
@@ -1448,7 +1515,7 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x04 \x01(\tR\targuments\"\xc5\x01\n" +
+	"\targuments\x18\x04 \x01(\tR\targuments\"\xa9\x02\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05input\x18\x01 \x01(\x03R\x05input\x12\x16\n" +
 	"\x06output\x18\x02 \x01(\x03R\x06output\x12\x16\n" +
@@ -1457,11 +1524,15 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\vcache_write\x18\x05 \x01(\x03R\n" +
 	"cacheWrite\x12!\n" +
 	"\fprompt_total\x18\x06 \x01(\x03R\vpromptTotal\x12\x14\n" +
-	"\x05total\x18\a \x01(\x03R\x05total\"\x83\x01\n" +
+	"\x05total\x18\a \x01(\x03R\x05total\x12!\n" +
+	"\fbilled_input\x18\b \x01(\x03R\vbilledInput\x12#\n" +
+	"\rbilled_output\x18\t \x01(\x03R\fbilledOutput\x12\x1a\n" +
+	"\breported\x18\n" +
+	" \x01(\rR\breported\"\x83\x01\n" +
 	"\x11CompletionFailure\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.homeagent.v1.ErrorKindR\x04kind\x12)\n" +
 	"\x05error\x18\x02 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\x12\x16\n" +
-	"\x06status\x18\x03 \x01(\x05R\x06status\"\xec\x02\n" +
+	"\x06status\x18\x03 \x01(\x05R\x06status\"\x91\x03\n" +
 	"\x10CompletionResult\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1c\n" +
 	"\treasoning\x18\x02 \x01(\tR\treasoning\x122\n" +
@@ -1473,7 +1544,8 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\x05model\x18\b \x01(\tR\x05model\x129\n" +
 	"\afailure\x18\t \x01(\v2\x1f.homeagent.v1.CompletionFailureR\afailure\x12\x18\n" +
 	"\arefusal\x18\n" +
-	" \x01(\tR\arefusal\"\x9e\x01\n" +
+	" \x01(\tR\arefusal\x12#\n" +
+	"\rserver_blocks\x18\v \x03(\tR\fserverBlocks\"\x9e\x01\n" +
 	"\x0eCompletionDone\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x126\n" +
 	"\x06result\x18\x02 \x01(\v2\x1e.homeagent.v1.CompletionResultR\x06result\x12;\n" +

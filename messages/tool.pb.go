@@ -537,7 +537,9 @@ type ToolInvocation struct {
 	// Place in the batch, from 0.
 	Index int32 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`
 	// Set by before_toolcall: why the call may not run; empty means it may.
-	Denied        string `protobuf:"bytes,7,opt,name=denied,proto3" json:"denied,omitempty"`
+	Denied string `protobuf:"bytes,7,opt,name=denied,proto3" json:"denied,omitempty"`
+	// True when the wire had no id of its own for this call, or one that was taken, so that vendor_id was made by the node.
+	MadeId        bool `protobuf:"varint,8,opt,name=made_id,json=madeId,proto3" json:"made_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,6 +621,13 @@ func (x *ToolInvocation) GetDenied() string {
 		return x.Denied
 	}
 	return ""
+}
+
+func (x *ToolInvocation) GetMadeId() bool {
+	if x != nil {
+		return x.MadeId
+	}
+	return false
 }
 
 // CallTool asks for one call. Sent by turn to tools and passed on by tools to the owner; answered with ToolResult.
@@ -1055,7 +1064,7 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\tListTools\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\"7\n" +
 	"\bToolList\x12+\n" +
-	"\x05tools\x18\x01 \x03(\v2\x15.homeagent.v1.ToolDefR\x05tools\"\xc9\x01\n" +
+	"\x05tools\x18\x01 \x03(\v2\x15.homeagent.v1.ToolDefR\x05tools\"\xe2\x01\n" +
 	"\x0eToolInvocation\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1b\n" +
 	"\tvendor_id\x18\x02 \x01(\tR\bvendorId\x12\x12\n" +
@@ -1063,7 +1072,8 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\x0earguments_json\x18\x04 \x01(\fR\rargumentsJson\x12\x18\n" +
 	"\ainvalid\x18\x05 \x01(\tR\ainvalid\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\x05R\x05index\x12\x16\n" +
-	"\x06denied\x18\a \x01(\tR\x06denied\"\x88\x03\n" +
+	"\x06denied\x18\a \x01(\tR\x06denied\x12\x17\n" +
+	"\amade_id\x18\b \x01(\bR\x06madeId\"\x88\x03\n" +
 	"\bCallTool\x120\n" +
 	"\x04call\x18\x01 \x01(\v2\x1c.homeagent.v1.ToolInvocationR\x04call\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x14\n" +
