@@ -192,11 +192,18 @@ func (r *run) each(field byte, term string, fn func(n uint32, p posting)) error 
 	return nil
 }
 
+// rated is a text with its score.
+type rated struct {
+	n          uint64
+	t          *text
+	score, own float64
+}
+
 // rank takes the best texts, adds what their surroundings say, and cuts.
 func (r *run) rank() ([]Hit, error) {
 	top := r.acc.top(candidates)
-	pool := map[uint64]bool{}
-	best := map[uint64][]float64{} // session to its scores
+	pool := make(map[uint64]bool, 4*len(top))
+	best := make(map[uint64][]float64) // session to its scores
 	for _, n := range top {
 		t, err := r.text(n)
 		if err != nil {
@@ -206,47 +213,61 @@ func (r *run) rank() ([]Hit, error) {
 		if list := best[t.session]; len(list) < 3 {
 			best[t.session] = append(list, r.acc.get(n))
 		}
-		if err := r.around(n, func(m uint64, _ float64) { pool[m] = true }); err != nil {
+		if err := r.around(n, t, func(m uint64, _ float64) { pool[m] = true }); err != nil {
 			return nil, err
 		}
 	}
-	hits := make([]Hit, 0, len(pool))
+	list := make([]rated, 0, len(pool))
 	for n := range pool {
-		h, err := r.hit(n, best)
+		c, err := r.rate(n, best)
 		if err != nil {
 			return nil, err
 		}
-		if h.Score > 0 && (r.s.Skip == nil || !r.s.Skip(h.Event)) {
-			hits = append(hits, h)
+		if c.score > 0 && (r.s.Skip == nil || !r.s.Skip(c.t.event)) {
+			list = append(list, c)
 		}
 	}
 	// Equal scores: the later text first.
-	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Number, a.Number))
+	slices.SortFunc(list, func(a, b rated) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.n, a.n))
 	})
-	return hits[:min(len(hits), r.s.Limit)], nil
+	list = list[:min(len(list), r.s.Limit)]
+	hits := make([]Hit, len(list))
+	for i, c := range list {
+		var err error
+		if hits[i], err = r.hit(c); err != nil {
+			return nil, err
+		}
+	}
+	return hits, nil
 }
 
-func (r *run) hit(n uint64, best map[uint64][]float64) (Hit, error) {
+// rate adds up what the text n, its neighbours and its session say.
+func (r *run) rate(n uint64, best map[uint64][]float64) (rated, error) {
 	t, err := r.text(n)
 	if err != nil {
-		return Hit{}, err
+		return rated{}, err
 	}
-	own := r.acc.get(n)
-	score := own
-	if err := r.around(n, func(m uint64, w float64) { score += w * r.acc.get(m) }); err != nil {
-		return Hit{}, err
+	c := rated{n: n, t: t, own: r.acc.get(n)}
+	c.score = c.own
+	if err := r.around(n, t, func(m uint64, w float64) { c.score += w * r.acc.get(m) }); err != nil {
+		return rated{}, err
 	}
 	if list := best[t.session]; len(list) > 0 {
 		sum := 0.0
 		for _, v := range list {
 			sum += v
 		}
-		score += weightSession * sum / 3
+		c.score += weightSession * sum / 3
 	}
+	return c, nil
+}
+
+func (r *run) hit(c rated) (Hit, error) {
+	t := c.t
 	h := Hit{
-		Number: n, Event: t.event, Conversation: t.conversation, AtUs: t.at, Kind: messages.EventKind(t.role),
-		Score: score, BM25: own,
+		Number: c.n, Event: t.event, Conversation: t.conversation, AtUs: t.at, Kind: messages.EventKind(t.role),
+		Score: c.score, BM25: c.own,
 	}
 	if t.prev != 0 {
 		before, err := r.text(t.prev)
@@ -255,31 +276,29 @@ func (r *run) hit(n uint64, best map[uint64][]float64) (Hit, error) {
 		}
 		h.Before = before.event
 	}
+	matched := r.acc.matched(c.n)
+	if n := bits.OnesCount64(matched); n > 0 {
+		h.Matched = make([]string, 0, n)
+	}
 	for i, term := range r.evidence {
-		if r.acc.matched(n)&(1<<i) != 0 {
+		if matched&(1<<i) != 0 {
 			h.Matched = append(h.Matched, term)
 		}
 	}
 	return h, nil
 }
 
-// around calls fn for the two turns before and after n in the same session, with
-// the weight each lends to n.
-func (r *run) around(n uint64, fn func(m uint64, weight float64)) error {
-	t, err := r.text(n)
-	if err != nil {
-		return err
-	}
-	for _, way := range []struct {
-		weight float64
-		step   func(*text) uint64
-	}{
-		{weightPrev, func(t *text) uint64 { return t.prev }},
-		{weightNext, func(t *text) uint64 { return t.next }},
-	} {
-		weight, at := way.weight, n
+// around calls fn for the two turns before and after the text n, which is t, in the same session, with the weight
+// each lends to it.
+func (r *run) around(n uint64, t *text, fn func(m uint64, weight float64)) error {
+	for _, forth := range [...]bool{false, true} {
+		weight := weightPrev
+		if forth {
+			weight = weightNext
+		}
+		at, from := n, t
 		for range 2 {
-			m, next, err := r.beside(at, way.step)
+			m, next, err := r.beside(at, from, forth)
 			if err != nil {
 				return err
 			}
@@ -287,22 +306,20 @@ func (r *run) around(n uint64, fn func(m uint64, weight float64)) error {
 				break
 			}
 			fn(m, weight)
-			weight, at = weight*weightSecond, m
+			weight, at, from = weight*weightSecond, m, next
 		}
 	}
 	return nil
 }
 
-// beside follows step from the text n; nil when there is none. What stands on the
-// shelf may be newer than the snapshot of this search: a neighbour that is not there
-// is then looked for again from the record itself.
-func (r *run) beside(n uint64, step func(*text) uint64) (uint64, *text, error) {
+// beside returns the text before or after the text n, which is t; nil when there is none. What stands on the shelf may
+// be newer than the snapshot of this search: a neighbour that is not there is then looked for again from the record itself.
+func (r *run) beside(n uint64, t *text, forth bool) (uint64, *text, error) {
 	for {
-		t, err := r.text(n)
-		if err != nil {
-			return 0, nil, err
+		m := t.prev
+		if forth {
+			m = t.next
 		}
-		m := step(t)
 		if m == 0 {
 			return 0, nil, nil
 		}
@@ -313,6 +330,7 @@ func (r *run) beside(n uint64, step func(*text) uint64) (uint64, *text, error) {
 		if err := r.read(n); err != nil {
 			return 0, nil, err
 		}
+		t = r.texts[n]
 	}
 }
 
