@@ -34,6 +34,7 @@ type Engine struct {
 	db    *store.DB
 	index *lexical.Index
 	graph *graphmem.Graph
+	gists gists
 }
 
 // New returns an engine over the parts of memory. graph may be nil: then only
@@ -73,6 +74,7 @@ type Answer struct {
 // candidate is an item on its way, with what the rules need to know of it.
 type candidate struct {
 	item    *messages.RecalledItem
+	plain   string // of the item's text, for events
 	kind    messages.EventKind
 	matched []string
 	asks    bool
@@ -158,7 +160,7 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 					return err
 				}
 				c.known = skip[c.item.GetId()]
-				if !c.echo && plain(c.item.GetText()) != asked {
+				if !c.echo && c.plain != asked {
 					out = append(out, c)
 				}
 			}
@@ -200,44 +202,26 @@ func wanted(hits []lexical.Hit, limit int, skip map[string]bool) []int {
 
 // load makes a candidate of a hit.
 func (e *Engine) load(txn store.Txn, agent string, h *lexical.Hit) (candidate, error) {
-	r, err := contextmem.Get(txn, agent, h.Event)
+	g, err := e.gists.get(txn, agent, h.Event)
 	if err != nil {
 		return candidate{}, err
 	}
-	ev := r.GetEvent()
-	text := lexical.EventText(ev)
-	echo, err := isEcho(txn, agent, ev, text, h.Before)
+	echo, err := e.gists.echoes(txn, agent, g, h.Before)
 	if err != nil {
 		return candidate{}, err
 	}
-	return candidate{
+	c := candidate{
 		echo: echo,
 		item: &messages.RecalledItem{
-			Id: h.Event, Text: passage(text, h.Matched), AtUs: h.AtUs, Via: "lexical", Score: h.Score,
-			Speaker: speaker(ev), Conversation: h.Conversation,
+			Id: h.Event, Text: passage(g.text, h.Matched), AtUs: h.AtUs, Via: "lexical", Score: h.Score,
+			Speaker: g.speaker, Conversation: h.Conversation,
 		},
-		kind: h.Kind, matched: h.Matched, asks: ev.GetKind() == messages.EventKind_EVENT_KIND_INPUT && asks(text),
-	}, nil
-}
-
-// isEcho reports a question that asks memory, and the agent's answer to one: they
-// repeat what is stored, and would be found before it.
-func isEcho(txn store.Txn, agent string, e *messages.Event, text, before string) (bool, error) {
-	switch {
-	case e.GetKind() == messages.EventKind_EVENT_KIND_INPUT:
-		return asksMemory(text), nil
-	case e.GetKind() != messages.EventKind_EVENT_KIND_RESPONSE || before == "":
-		return false, nil
+		plain: g.plain, kind: h.Kind, matched: h.Matched, asks: g.asks,
 	}
-	r, err := contextmem.Get(txn, agent, before)
-	if errors.Is(err, contextmem.ErrNotFound) {
-		return false, nil
+	if len(c.item.GetText()) != len(g.text) {
+		c.plain = plain(c.item.GetText())
 	}
-	if err != nil {
-		return false, err
-	}
-	q := r.GetEvent()
-	return q.GetKind() == messages.EventKind_EVENT_KIND_INPUT && asksMemory(lexical.EventText(q)), nil
+	return c, nil
 }
 
 func speaker(e *messages.Event) string {
@@ -268,7 +252,7 @@ func settle(list []candidate) []candidate {
 	said := spoken(list)
 	out := make([]candidate, 0, len(list))
 	for _, c := range list {
-		key := plain(c.item.GetText())
+		key := c.plain
 		if i, ok := seen[key]; ok {
 			// The later of two equal texts stays, with the better score.
 			score, known := max(out[i].item.GetScore(), c.item.GetScore()), out[i].known || c.known
@@ -285,7 +269,7 @@ func settle(list []candidate) []candidate {
 	}
 	// An answer that holds the whole of what a person said brings nothing.
 	out = slices.DeleteFunc(out, func(c candidate) bool {
-		return c.kind == messages.EventKind_EVENT_KIND_RESPONSE && quotes(c.item.GetText(), said)
+		return c.kind == messages.EventKind_EVENT_KIND_RESPONSE && quotes(c.plain, said)
 	})
 	top := 0.0
 	for i := range out {
@@ -306,16 +290,15 @@ func settle(list []candidate) []candidate {
 func spoken(list []candidate) []string {
 	var out []string
 	for _, c := range list {
-		if p := plain(c.item.GetText()); c.kind == messages.EventKind_EVENT_KIND_INPUT && len(c.matched) > 0 && len(p) >= 8 {
-			out = append(out, p)
+		if c.kind == messages.EventKind_EVENT_KIND_INPUT && len(c.matched) > 0 && len(c.plain) >= 8 {
+			out = append(out, c.plain)
 		}
 	}
 	return out
 }
 
-// quotes reports whether an answer holds the whole of something said.
+// quotes reports whether an answer, in plain form, holds the whole of something said.
 func quotes(answer string, said []string) bool {
-	answer = plain(answer)
 	return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(answer, s) })
 }
 

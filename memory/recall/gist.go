@@ -1,0 +1,117 @@
+package recall
+
+import (
+	"errors"
+	"sync"
+
+	"homeagent/memory/contextmem"
+	"homeagent/memory/ledger"
+	"homeagent/memory/lexical"
+	"homeagent/memory/store"
+	"homeagent/messages"
+)
+
+const (
+	// shelfSize is how many gists a generation of the shelf holds, and shelfText the longest text of one in bytes: at most
+	// 4 MiB altogether, half a MiB with talk of the usual length.
+	shelfSize = 512
+	shelfText = 2 << 10
+)
+
+// gist is what the rules need to know of an event. It is not changed once made.
+type gist struct {
+	text  string
+	plain string // of text; see plain
+	kind  messages.EventKind
+	// speaker is who said it, for people.
+	speaker string
+	// asks: it does nothing but ask; memory: what was said before.
+	asks, memory bool
+}
+
+func newGist(e *messages.Event) *gist {
+	g := &gist{text: lexical.EventText(e), kind: e.GetKind(), speaker: speaker(e)}
+	g.plain = plain(g.text)
+	if g.kind == messages.EventKind_EVENT_KIND_INPUT {
+		g.asks, g.memory = asks(g.text), asksMemory(g.text)
+	}
+	return g
+}
+
+// gists keeps the gists of events that were looked at before: a conversation brings up much the same ones turn after turn.
+// An event is never changed; that it is still there is asked each time. The zero value is empty. Safe for concurrent use.
+type gists struct {
+	mu         sync.Mutex
+	young, old map[string]*gist
+}
+
+// get returns the gist of an event, or contextmem.ErrNotFound.
+func (s *gists) get(txn store.Txn, agent, id string) (*gist, error) {
+	key := ledger.EventKey(agent, id)
+	if g := s.look(string(key)); g != nil {
+		there, err := txn.Has(key)
+		switch {
+		case err != nil:
+			return nil, err
+		case !there:
+			return nil, contextmem.ErrNotFound
+		}
+		return g, nil
+	}
+	r, err := contextmem.Get(txn, agent, id)
+	if err != nil {
+		return nil, err
+	}
+	g := newGist(r.GetEvent())
+	if len(g.text) <= shelfText {
+		s.keep(string(key), g)
+	}
+	return g, nil
+}
+
+func (s *gists) look(key string) *gist {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g, ok := s.young[key]; ok {
+		return g
+	}
+	g := s.old[key]
+	if g != nil {
+		s.add(key, g)
+	}
+	return g
+}
+
+func (s *gists) keep(key string, g *gist) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(key, g)
+}
+
+// add puts a gist among the young; when they are many they become the old, and those that were not asked for since go.
+// The lock is held.
+func (s *gists) add(key string, g *gist) {
+	if s.young == nil || len(s.young) >= shelfSize {
+		s.old, s.young = s.young, make(map[string]*gist)
+	}
+	s.young[key] = g
+}
+
+// echoes reports a question that asks memory, and the agent's answer to one: they repeat what is stored, and would be
+// found before it.
+func (s *gists) echoes(txn store.Txn, agent string, g *gist, before string) (bool, error) {
+	if g.kind == messages.EventKind_EVENT_KIND_INPUT {
+		return g.memory, nil
+	}
+	if g.kind != messages.EventKind_EVENT_KIND_RESPONSE || before == "" {
+		return false, nil
+	}
+	q, err := s.get(txn, agent, before)
+	if errors.Is(err, contextmem.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return q.memory, nil
+}
