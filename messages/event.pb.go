@@ -528,7 +528,11 @@ type TimerSlot struct {
 	// Task that was made; empty when none was.
 	TaskId string `protobuf:"bytes,5,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// Next slot, Unix microseconds UTC; zero means none is left.
-	NextUs        int64 `protobuf:"varint,6,opt,name=next_us,json=nextUs,proto3" json:"next_us,omitempty"`
+	NextUs int64 `protobuf:"varint,6,opt,name=next_us,json=nextUs,proto3" json:"next_us,omitempty"`
+	// Machine code that says more; see Timer.last_reason.
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Slots before this one that passed with it and did not run.
+	Passed        uint64 `protobuf:"varint,8,opt,name=passed,proto3" json:"passed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -601,6 +605,20 @@ func (x *TimerSlot) GetTaskId() string {
 func (x *TimerSlot) GetNextUs() int64 {
 	if x != nil {
 		return x.NextUs
+	}
+	return 0
+}
+
+func (x *TimerSlot) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *TimerSlot) GetPassed() uint64 {
+	if x != nil {
+		return x.Passed
 	}
 	return 0
 }
@@ -1125,14 +1143,16 @@ const file_messages_event_proto_rawDesc = "" +
 	"\bposition\x18\x05 \x01(\x05R\bposition\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06victim\x18\a \x01(\tR\x06victim\x12\x1c\n" +
-	"\tapprovals\x18\b \x03(\tR\tapprovals\"\x9f\x01\n" +
+	"\tapprovals\x18\b \x03(\tR\tapprovals\"\xcf\x01\n" +
 	"\tTimerSlot\x12\x19\n" +
 	"\btimer_id\x18\x01 \x01(\tR\atimerId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x17\n" +
 	"\aslot_us\x18\x03 \x01(\x03R\x06slotUs\x12\x18\n" +
 	"\aoutcome\x18\x04 \x01(\tR\aoutcome\x12\x17\n" +
 	"\atask_id\x18\x05 \x01(\tR\x06taskId\x12\x17\n" +
-	"\anext_us\x18\x06 \x01(\x03R\x06nextUs\"\x8c\x01\n" +
+	"\anext_us\x18\x06 \x01(\x03R\x06nextUs\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x16\n" +
+	"\x06passed\x18\b \x01(\x04R\x06passed\"\x8c\x01\n" +
 	"\n" +
 	"ToolChange\x120\n" +
 	"\x04call\x18\x01 \x01(\v2\x1c.homeagent.v1.ToolInvocationR\x04call\x120\n" +

@@ -400,7 +400,10 @@ type Input struct {
 	// True while a person waits for the end of this input (an interactive channel or a synchronous caller).
 	PersonWaits bool `protobuf:"varint,13,opt,name=person_waits,json=personWaits,proto3" json:"person_waits,omitempty"`
 	// Input id of the task that caused this one (a child's report, a self-task); empty means none.
-	Cause         string `protobuf:"bytes,14,opt,name=cause,proto3" json:"cause,omitempty"`
+	Cause string `protobuf:"bytes,14,opt,name=cause,proto3" json:"cause,omitempty"`
+	// In whose name an input that nobody said just now was set up, such as that of a timer; empty means none. Its turn has
+	// only the rights that all of them have.
+	OnBehalf      []*Principal `protobuf:"bytes,15,rep,name=on_behalf,json=onBehalf,proto3" json:"on_behalf,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -531,6 +534,13 @@ func (x *Input) GetCause() string {
 		return x.Cause
 	}
 	return ""
+}
+
+func (x *Input) GetOnBehalf() []*Principal {
+	if x != nil {
+		return x.OnBehalf
+	}
+	return nil
 }
 
 // Accepted says that an input is on disk. Sent by ledger to the asker after the sync.
@@ -803,7 +813,7 @@ const file_messages_input_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
 	"media_type\x18\x02 \x01(\tR\tmediaType\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x03R\x04size\"\xf8\x03\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\"\xae\x04\n" +
 	"\x05Input\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12'\n" +
 	"\x0fidempotency_key\x18\x02 \x01(\tR\x0eidempotencyKey\x125\n" +
@@ -820,7 +830,8 @@ const file_messages_input_proto_rawDesc = "" +
 	"\n" +
 	"created_us\x18\f \x01(\x03R\tcreatedUs\x12!\n" +
 	"\fperson_waits\x18\r \x01(\bR\vpersonWaits\x12\x14\n" +
-	"\x05cause\x18\x0e \x01(\tR\x05causeB\b\n" +
+	"\x05cause\x18\x0e \x01(\tR\x05cause\x124\n" +
+	"\ton_behalf\x18\x0f \x03(\v2\x17.homeagent.v1.PrincipalR\bonBehalfB\b\n" +
 	"\x06_level\"_\n" +
 	"\bAccepted\x12\x19\n" +
 	"\binput_id\x18\x01 \x01(\tR\ainputId\x12\x1a\n" +
@@ -899,15 +910,16 @@ var file_messages_input_proto_depIdxs = []int32{
 	1,  // 3: homeagent.v1.Input.source:type_name -> homeagent.v1.InputSource
 	3,  // 4: homeagent.v1.Input.parts:type_name -> homeagent.v1.Part
 	11, // 5: homeagent.v1.Input.taint:type_name -> homeagent.v1.Taint
-	2,  // 6: homeagent.v1.InputOutcome.outcome:type_name -> homeagent.v1.Outcome
-	5,  // 7: homeagent.v1.SubmitInput.input:type_name -> homeagent.v1.Input
-	2,  // 8: homeagent.v1.SubmitResult.outcome:type_name -> homeagent.v1.Outcome
-	12, // 9: homeagent.v1.SubmitResult.error:type_name -> homeagent.v1.Error
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	10, // 6: homeagent.v1.Input.on_behalf:type_name -> homeagent.v1.Principal
+	2,  // 7: homeagent.v1.InputOutcome.outcome:type_name -> homeagent.v1.Outcome
+	5,  // 8: homeagent.v1.SubmitInput.input:type_name -> homeagent.v1.Input
+	2,  // 9: homeagent.v1.SubmitResult.outcome:type_name -> homeagent.v1.Outcome
+	12, // 10: homeagent.v1.SubmitResult.error:type_name -> homeagent.v1.Error
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_messages_input_proto_init() }

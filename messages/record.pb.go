@@ -774,7 +774,14 @@ func (x *ApprovalRecord) GetApproval() *Approval {
 type TimerRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The timer.
-	Timer         *Timer `protobuf:"bytes,1,opt,name=timer,proto3" json:"timer,omitempty"`
+	Timer *Timer `protobuf:"bytes,1,opt,name=timer,proto3" json:"timer,omitempty"`
+	// A slot that is being handed over, Unix microseconds UTC; zero means none. Written before the input is, so that a
+	// start finds out by its task whether it was.
+	PendingUs int64 `protobuf:"varint,2,opt,name=pending_us,json=pendingUs,proto3" json:"pending_us,omitempty"`
+	// The task of that slot.
+	PendingTask string `protobuf:"bytes,3,opt,name=pending_task,json=pendingTask,proto3" json:"pending_task,omitempty"`
+	// When the latest slot was taken, Unix microseconds UTC.
+	TakenUs       int64 `protobuf:"varint,4,opt,name=taken_us,json=takenUs,proto3" json:"taken_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -814,6 +821,27 @@ func (x *TimerRecord) GetTimer() *Timer {
 		return x.Timer
 	}
 	return nil
+}
+
+func (x *TimerRecord) GetPendingUs() int64 {
+	if x != nil {
+		return x.PendingUs
+	}
+	return 0
+}
+
+func (x *TimerRecord) GetPendingTask() string {
+	if x != nil {
+		return x.PendingTask
+	}
+	return ""
+}
+
+func (x *TimerRecord) GetTakenUs() int64 {
+	if x != nil {
+		return x.TakenUs
+	}
+	return 0
 }
 
 // TokenRecord is a named token with which a program or a person asks from outside. Key: SHA-256 of the token; the token
@@ -1022,9 +1050,13 @@ const file_messages_record_proto_rawDesc = "" +
 	"\x06set_us\x18\x02 \x01(\x03R\x05setUs\x12'\n" +
 	"\x02by\x18\x03 \x01(\v2\x17.homeagent.v1.PrincipalR\x02by\"D\n" +
 	"\x0eApprovalRecord\x122\n" +
-	"\bapproval\x18\x01 \x01(\v2\x16.homeagent.v1.ApprovalR\bapproval\"8\n" +
+	"\bapproval\x18\x01 \x01(\v2\x16.homeagent.v1.ApprovalR\bapproval\"\x95\x01\n" +
 	"\vTimerRecord\x12)\n" +
-	"\x05timer\x18\x01 \x01(\v2\x13.homeagent.v1.TimerR\x05timer\"\x96\x01\n" +
+	"\x05timer\x18\x01 \x01(\v2\x13.homeagent.v1.TimerR\x05timer\x12\x1d\n" +
+	"\n" +
+	"pending_us\x18\x02 \x01(\x03R\tpendingUs\x12!\n" +
+	"\fpending_task\x18\x03 \x01(\tR\vpendingTask\x12\x19\n" +
+	"\btaken_us\x18\x04 \x01(\x03R\atakenUs\"\x96\x01\n" +
 	"\vTokenRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x17.homeagent.v1.PrincipalR\tprincipal\x12\x1d\n" +

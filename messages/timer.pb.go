@@ -233,8 +233,16 @@ type Timer struct {
 	LastTask string `protobuf:"bytes,22,opt,name=last_task,json=lastTask,proto3" json:"last_task,omitempty"`
 	// Slots that ran.
 	Runs uint64 `protobuf:"varint,23,opt,name=runs,proto3" json:"runs,omitempty"`
-	// Slots that were skipped.
-	Skipped       uint64 `protobuf:"varint,24,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Slots that were skipped; of those that passed in one go at most 1000 are counted.
+	Skipped uint64 `protobuf:"varint,24,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Everybody whose words led to it, the setter first; empty means the principal alone. A turn of the timer has only the
+	// rights that all of them have.
+	OnBehalf []*Principal `protobuf:"bytes,25,rep,name=on_behalf,json=onBehalf,proto3" json:"on_behalf,omitempty"`
+	// How far its text may be trusted, as the turn that set it could be; unspecified is treated as foreign.
+	Taint Taint `protobuf:"varint,26,opt,name=taint,proto3,enum=homeagent.v1.Taint" json:"taint,omitempty"`
+	// Machine code that says more about last_outcome: for refused the code of the refusal, for ran "on_time", "late" or
+	// "by_hand".
+	LastReason    string `protobuf:"bytes,27,opt,name=last_reason,json=lastReason,proto3" json:"last_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -437,12 +445,40 @@ func (x *Timer) GetSkipped() uint64 {
 	return 0
 }
 
+func (x *Timer) GetOnBehalf() []*Principal {
+	if x != nil {
+		return x.OnBehalf
+	}
+	return nil
+}
+
+func (x *Timer) GetTaint() Taint {
+	if x != nil {
+		return x.Taint
+	}
+	return Taint_TAINT_UNSPECIFIED
+}
+
+func (x *Timer) GetLastReason() string {
+	if x != nil {
+		return x.LastReason
+	}
+	return ""
+}
+
 // PutTimer sets a timer, or changes the one with the same id. Sent by admin and by the timers' own tools; answered with
 // Timer or Error (`bad_timer`, `unknown_zone`, `too_many_timers`).
 type PutTimer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The timer; times and counts of the past are kept.
-	Timer         *Timer `protobuf:"bytes,1,opt,name=timer,proto3" json:"timer,omitempty"`
+	// The timer; times and counts of the past are kept. An id that is known with the same words changes nothing.
+	Timer *Timer `protobuf:"bytes,1,opt,name=timer,proto3" json:"timer,omitempty"`
+	// When, as people write it, read in the zone of the timer: at most one of at, in, and every fills the fields of the
+	// timer for them. At is RFC 3339 or a local time such as "2027-03-01 09:00" or "09:00"; beside every it is the anchor.
+	At string `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// A duration from now, such as "1h30m".
+	In string `protobuf:"bytes,3,opt,name=in,proto3" json:"in,omitempty"`
+	// A duration between slots, such as "1d".
+	Every         string `protobuf:"bytes,4,opt,name=every,proto3" json:"every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -482,6 +518,27 @@ func (x *PutTimer) GetTimer() *Timer {
 		return x.Timer
 	}
 	return nil
+}
+
+func (x *PutTimer) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
+}
+
+func (x *PutTimer) GetIn() string {
+	if x != nil {
+		return x.In
+	}
+	return ""
+}
+
+func (x *PutTimer) GetEvery() string {
+	if x != nil {
+		return x.Every
+	}
+	return ""
 }
 
 // DeleteTimer removes a timer. Answered with Timer as it was, or Error `unknown_timer`.
@@ -736,7 +793,7 @@ var File_messages_timer_proto protoreflect.FileDescriptor
 
 const file_messages_timer_proto_rawDesc = "" +
 	"\n" +
-	"\x14messages/timer.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\"\xe7\x05\n" +
+	"\x14messages/timer.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\"\xe9\x06\n" +
 	"\x05Timer\x12\x19\n" +
 	"\btimer_id\x18\x01 \x01(\tR\atimerId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -763,10 +820,17 @@ const file_messages_timer_proto_rawDesc = "" +
 	"\flast_outcome\x18\x15 \x01(\tR\vlastOutcome\x12\x1b\n" +
 	"\tlast_task\x18\x16 \x01(\tR\blastTask\x12\x12\n" +
 	"\x04runs\x18\x17 \x01(\x04R\x04runs\x12\x18\n" +
-	"\askipped\x18\x18 \x01(\x04R\askippedB\b\n" +
-	"\x06_level\"5\n" +
+	"\askipped\x18\x18 \x01(\x04R\askipped\x124\n" +
+	"\ton_behalf\x18\x19 \x03(\v2\x17.homeagent.v1.PrincipalR\bonBehalf\x12)\n" +
+	"\x05taint\x18\x1a \x01(\x0e2\x13.homeagent.v1.TaintR\x05taint\x12\x1f\n" +
+	"\vlast_reason\x18\x1b \x01(\tR\n" +
+	"lastReasonB\b\n" +
+	"\x06_level\"k\n" +
 	"\bPutTimer\x12)\n" +
-	"\x05timer\x18\x01 \x01(\v2\x13.homeagent.v1.TimerR\x05timer\"#\n" +
+	"\x05timer\x18\x01 \x01(\v2\x13.homeagent.v1.TimerR\x05timer\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\tR\x02at\x12\x0e\n" +
+	"\x02in\x18\x03 \x01(\tR\x02in\x12\x14\n" +
+	"\x05every\x18\x04 \x01(\tR\x05every\"#\n" +
 	"\vDeleteTimer\x12\x14\n" +
 	"\x05timer\x18\x01 \x01(\tR\x05timer\":\n" +
 	"\n" +
@@ -822,19 +886,22 @@ var file_messages_timer_proto_goTypes = []any{
 	(*ListTimers)(nil),  // 8: homeagent.v1.ListTimers
 	(*TimerList)(nil),   // 9: homeagent.v1.TimerList
 	(*Principal)(nil),   // 10: homeagent.v1.Principal
+	(Taint)(0),          // 11: homeagent.v1.Taint
 }
 var file_messages_timer_proto_depIdxs = []int32{
 	0,  // 0: homeagent.v1.Timer.kind:type_name -> homeagent.v1.TimerKind
 	1,  // 1: homeagent.v1.Timer.missed:type_name -> homeagent.v1.MissedPolicy
 	2,  // 2: homeagent.v1.Timer.overlap:type_name -> homeagent.v1.OverlapPolicy
 	10, // 3: homeagent.v1.Timer.principal:type_name -> homeagent.v1.Principal
-	3,  // 4: homeagent.v1.PutTimer.timer:type_name -> homeagent.v1.Timer
-	3,  // 5: homeagent.v1.TimerList.timers:type_name -> homeagent.v1.Timer
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	10, // 4: homeagent.v1.Timer.on_behalf:type_name -> homeagent.v1.Principal
+	11, // 5: homeagent.v1.Timer.taint:type_name -> homeagent.v1.Taint
+	3,  // 6: homeagent.v1.PutTimer.timer:type_name -> homeagent.v1.Timer
+	3,  // 7: homeagent.v1.TimerList.timers:type_name -> homeagent.v1.Timer
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_messages_timer_proto_init() }
