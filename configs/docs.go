@@ -6,7 +6,7 @@ import (
 )
 
 var categoryTitles = map[Category]string{
-	CategoryAgent: "Agent", CategoryModels: "Models", CategoryTools: "Tools", CategoryMemory: "Memory",
+	CategoryAgent: "Agent", CategoryModels: "Models", CategoryTools: "Tools", CategoryGuard: "Permissions", CategoryMemory: "Memory",
 	CategoryNode: "Node", CategoryAdmin: "Administration", CategoryPlugin: "Plugins",
 }
 

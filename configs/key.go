@@ -57,6 +57,7 @@ const (
 	CategoryAgent  Category = "agent"
 	CategoryModels Category = "models"
 	CategoryTools  Category = "tools"
+	CategoryGuard  Category = "guard"
 	CategoryMemory Category = "memory"
 	CategoryNode   Category = "node"
 	CategoryAdmin  Category = "admin"
@@ -64,7 +65,7 @@ const (
 )
 
 var categories = []Category{
-	CategoryAgent, CategoryModels, CategoryTools, CategoryMemory, CategoryNode, CategoryAdmin, CategoryPlugin,
+	CategoryAgent, CategoryModels, CategoryTools, CategoryGuard, CategoryMemory, CategoryNode, CategoryAdmin, CategoryPlugin,
 }
 
 // Key declares one setting, or with a wildcard segment one setting per named

@@ -28,6 +28,12 @@ func (v *Values) Take(m *messages.ConfigChanged) {
 	}
 }
 
+// Known says whether anything is known yet.
+func (v *Values) Known() bool { return v.text != nil }
+
+// Text is the value of key as text; empty while the key is not known or not set.
+func (v *Values) Text(key string) string { return v.text[key] }
+
 // Duration is the value of key, or the given one while the key is not known. Config gives no value that does not parse.
 func (v *Values) Duration(key string, or time.Duration) time.Duration {
 	if text, ok := v.text[key]; ok {
