@@ -378,7 +378,7 @@ func (x *CallVerdict) GetApprovalId() string {
 // call, for one use.
 type Approval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Derived from the call id, so that a re-run makes the same one.
+	// Derived from the call id and the hash, so that a re-run makes the same one and a changed call another one.
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	// Task that waits.
 	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
@@ -571,7 +571,9 @@ type ListApprovals struct {
 	// True: also those that are decided and still kept.
 	All bool `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"`
 	// Only this task; empty means all.
-	TaskId        string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Only this approval, decided or not; empty means all.
+	ApprovalId    string `protobuf:"bytes,3,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -616,6 +618,13 @@ func (x *ListApprovals) GetAll() bool {
 func (x *ListApprovals) GetTaskId() string {
 	if x != nil {
 		return x.TaskId
+	}
+	return ""
+}
+
+func (x *ListApprovals) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
 	}
 	return ""
 }
@@ -894,10 +903,12 @@ const file_messages_approval_proto_rawDesc = "" +
 	"decided_by\x18\x0f \x01(\v2\x17.homeagent.v1.PrincipalR\tdecidedBy\x12\x1d\n" +
 	"\n" +
 	"decided_us\x18\x10 \x01(\x03R\tdecidedUs\x12\x12\n" +
-	"\x04note\x18\x11 \x01(\tR\x04note\":\n" +
+	"\x04note\x18\x11 \x01(\tR\x04note\"[\n" +
 	"\rListApprovals\x12\x10\n" +
 	"\x03all\x18\x01 \x01(\bR\x03all\x12\x17\n" +
-	"\atask_id\x18\x02 \x01(\tR\x06taskId\"D\n" +
+	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1f\n" +
+	"\vapproval_id\x18\x03 \x01(\tR\n" +
+	"approvalId\"D\n" +
 	"\fApprovalList\x124\n" +
 	"\tapprovals\x18\x01 \x03(\v2\x16.homeagent.v1.ApprovalR\tapprovals\"\xa6\x01\n" +
 	"\x0eDecideApproval\x12\x1f\n" +
