@@ -590,7 +590,7 @@ func (x *AcceptInput) GetLimit() int64 {
 }
 
 // SetTask notes a task's state. Moving to running counts a start of the turn, unless resumed or clean is set; clean
-// takes one start back.
+// takes one start back. A result in the journal since the last counted start begins the count anew.
 type SetTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The task's input id.
@@ -1704,7 +1704,7 @@ type PendingTask struct {
 	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// Where it stood.
 	State TaskState `protobuf:"varint,3,opt,name=state,proto3,enum=homeagent.v1.TaskState" json:"state,omitempty"`
-	// Times its turn was started.
+	// Times its turn was started since it last had a result: see TaskRecord.
 	Starts int32 `protobuf:"varint,4,opt,name=starts,proto3" json:"starts,omitempty"`
 	// Times it was preempted.
 	Preempted int32 `protobuf:"varint,5,opt,name=preempted,proto3" json:"preempted,omitempty"`
@@ -2121,7 +2121,11 @@ type LedgerFigures struct {
 	// True while writes are refused for want of disk space.
 	DiskLow bool `protobuf:"varint,6,opt,name=disk_low,json=diskLow,proto3" json:"disk_low,omitempty"`
 	// Syncs done by this process.
-	Syncs         uint64 `protobuf:"varint,7,opt,name=syncs,proto3" json:"syncs,omitempty"`
+	Syncs uint64 `protobuf:"varint,7,opt,name=syncs,proto3" json:"syncs,omitempty"`
+	// Why nothing can be stored any more, for a person; empty while the store works. The node ends soon after.
+	Broken string `protobuf:"bytes,8,opt,name=broken,proto3" json:"broken,omitempty"`
+	// What retention and the budget do.
+	Upkeep        *UpkeepFigures `protobuf:"bytes,9,opt,name=upkeep,proto3" json:"upkeep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2205,11 +2209,25 @@ func (x *LedgerFigures) GetSyncs() uint64 {
 	return 0
 }
 
+func (x *LedgerFigures) GetBroken() string {
+	if x != nil {
+		return x.Broken
+	}
+	return ""
+}
+
+func (x *LedgerFigures) GetUpkeep() *UpkeepFigures {
+	if x != nil {
+		return x.Upkeep
+	}
+	return nil
+}
+
 var File_messages_ledger_proto protoreflect.FileDescriptor
 
 const file_messages_ledger_proto_rawDesc = "" +
 	"\n" +
-	"\x15messages/ledger.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x19messages/completion.proto\x1a\x14messages/input.proto\x1a\x15messages/memory.proto\x1a\x13messages/tool.proto\"e\n" +
+	"\x15messages/ledger.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x19messages/completion.proto\x1a\x14messages/input.proto\x1a\x15messages/memory.proto\x1a\x13messages/tool.proto\x1a\x15messages/upkeep.proto\"e\n" +
 	"\rLedgerExecute\x12(\n" +
 	"\x03ops\x18\x01 \x03(\v2\x16.homeagent.v1.LedgerOpR\x03ops\x12\x12\n" +
 	"\x04sync\x18\x02 \x01(\bR\x04sync\x12\x16\n" +
@@ -2349,7 +2367,7 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x0e\n" +
 	"\x02by\x18\x05 \x01(\tR\x02by\x12)\n" +
 	"\x05usage\x18\x06 \x01(\v2\x13.homeagent.v1.UsageR\x05usage\"\r\n" +
-	"\vLedgerStats\"\xbb\x01\n" +
+	"\vLedgerStats\"\x88\x02\n" +
 	"\rLedgerFigures\x12\x12\n" +
 	"\x04open\x18\x01 \x01(\x03R\x04open\x12\x1a\n" +
 	"\baccepted\x18\x02 \x01(\x04R\baccepted\x12\x14\n" +
@@ -2358,7 +2376,9 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\n" +
 	"free_bytes\x18\x05 \x01(\x03R\tfreeBytes\x12\x19\n" +
 	"\bdisk_low\x18\x06 \x01(\bR\adiskLow\x12\x14\n" +
-	"\x05syncs\x18\a \x01(\x04R\x05syncs*\xb5\x01\n" +
+	"\x05syncs\x18\a \x01(\x04R\x05syncs\x12\x16\n" +
+	"\x06broken\x18\b \x01(\tR\x06broken\x123\n" +
+	"\x06upkeep\x18\t \x01(\v2\x1b.homeagent.v1.UpkeepFiguresR\x06upkeep*\xb5\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11TASK_STATE_QUEUED\x10\x01\x12\x16\n" +
@@ -2442,6 +2462,7 @@ var file_messages_ledger_proto_goTypes = []any{
 	(*Principal)(nil),        // 33: homeagent.v1.Principal
 	(*Error)(nil),            // 34: homeagent.v1.Error
 	(*Accepted)(nil),         // 35: homeagent.v1.Accepted
+	(*UpkeepFigures)(nil),    // 36: homeagent.v1.UpkeepFigures
 }
 var file_messages_ledger_proto_depIdxs = []int32{
 	4,  // 0: homeagent.v1.LedgerExecute.ops:type_name -> homeagent.v1.LedgerOp
@@ -2484,11 +2505,12 @@ var file_messages_ledger_proto_depIdxs = []int32{
 	31, // 37: homeagent.v1.TaskStatus.usage:type_name -> homeagent.v1.Usage
 	1,  // 38: homeagent.v1.TaskEnded.end:type_name -> homeagent.v1.End
 	31, // 39: homeagent.v1.TaskEnded.usage:type_name -> homeagent.v1.Usage
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	36, // 40: homeagent.v1.LedgerFigures.upkeep:type_name -> homeagent.v1.UpkeepFigures
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_messages_ledger_proto_init() }
@@ -2501,6 +2523,7 @@ func file_messages_ledger_proto_init() {
 	file_messages_input_proto_init()
 	file_messages_memory_proto_init()
 	file_messages_tool_proto_init()
+	file_messages_upkeep_proto_init()
 	file_messages_ledger_proto_msgTypes[1].OneofWrappers = []any{
 		(*LedgerOp_Accept)(nil),
 		(*LedgerOp_SetTask)(nil),

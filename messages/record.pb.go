@@ -21,7 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// InboxRecord is one accepted input. Key: sequence, eight bytes big endian.
+// InboxRecord is one accepted input. Key: sequence, eight bytes big endian. One without an input holds the place of an
+// input that retention removed while an older one is still open: the sequence has no gaps.
 type InboxRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Dense sequence from 1.
@@ -92,7 +93,8 @@ type TaskRecord struct {
 	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// State.
 	State TaskState `protobuf:"varint,2,opt,name=state,proto3,enum=homeagent.v1.TaskState" json:"state,omitempty"`
-	// Times its turn was started.
+	// Times its turn was started without a result in between: an answer of the model, a result of a tool, a steered text
+	// or a commit.
 	Starts int32 `protobuf:"varint,3,opt,name=starts,proto3" json:"starts,omitempty"`
 	// Times it was preempted.
 	Preempted int32 `protobuf:"varint,4,opt,name=preempted,proto3" json:"preempted,omitempty"`
@@ -115,7 +117,11 @@ type TaskRecord struct {
 	// Tokens used.
 	Usage *Usage `protobuf:"bytes,13,opt,name=usage,proto3" json:"usage,omitempty"`
 	// Agent path it belongs to.
-	Agent         string `protobuf:"bytes,14,opt,name=agent,proto3" json:"agent,omitempty"`
+	Agent string `protobuf:"bytes,14,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Last journal sequence that is a result.
+	Result uint64 `protobuf:"varint,15,opt,name=result,proto3" json:"result,omitempty"`
+	// Value of result when a start was last counted.
+	StartedAt     uint64 `protobuf:"varint,16,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +252,20 @@ func (x *TaskRecord) GetAgent() string {
 		return x.Agent
 	}
 	return ""
+}
+
+func (x *TaskRecord) GetResult() uint64 {
+	if x != nil {
+		return x.Result
+	}
+	return 0
+}
+
+func (x *TaskRecord) GetStartedAt() uint64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
 }
 
 // KeyRecord maps an idempotency key to its input. Key: SHA-256 of principal id, zero byte, key.
@@ -436,7 +456,9 @@ type PayloadRecord struct {
 	// Number of chunks; zero when inline.
 	Chunks int32 `protobuf:"varint,5,opt,name=chunks,proto3" json:"chunks,omitempty"`
 	// Blocks that hold it.
-	References    int64 `protobuf:"varint,6,opt,name=references,proto3" json:"references,omitempty"`
+	References int64 `protobuf:"varint,6,opt,name=references,proto3" json:"references,omitempty"`
+	// When it was stored, Unix microseconds UTC; zero for text, which is stored with its block.
+	StoredUs      int64 `protobuf:"varint,7,opt,name=stored_us,json=storedUs,proto3" json:"stored_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -509,6 +531,13 @@ func (x *PayloadRecord) GetChunks() int32 {
 func (x *PayloadRecord) GetReferences() int64 {
 	if x != nil {
 		return x.References
+	}
+	return 0
+}
+
+func (x *PayloadRecord) GetStoredUs() int64 {
+	if x != nil {
+		return x.StoredUs
 	}
 	return 0
 }
@@ -923,7 +952,7 @@ type AsideRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The input.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// Its journal, in order.
+	// Its journal, in order. Empty as stored: the entries stay in the journal's space as long as this record.
 	Journal []*JournalEntry `protobuf:"bytes,2,rep,name=journal,proto3" json:"journal,omitempty"`
 	// When it was laid aside, Unix microseconds UTC.
 	AtUs int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
@@ -1000,7 +1029,7 @@ const file_messages_record_proto_rawDesc = "" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12)\n" +
 	"\x05input\x18\x02 \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x1f\n" +
 	"\vaccepted_us\x18\x03 \x01(\x03R\n" +
-	"acceptedUs\"\x92\x03\n" +
+	"acceptedUs\"\xc9\x03\n" +
 	"\n" +
 	"TaskRecord\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12-\n" +
@@ -1017,7 +1046,10 @@ const file_messages_record_proto_rawDesc = "" +
 	"\bended_us\x18\v \x01(\x03R\aendedUs\x12\x18\n" +
 	"\ajournal\x18\f \x01(\x04R\ajournal\x12)\n" +
 	"\x05usage\x18\r \x01(\v2\x13.homeagent.v1.UsageR\x05usage\x12\x14\n" +
-	"\x05agent\x18\x0e \x01(\tR\x05agent\"W\n" +
+	"\x05agent\x18\x0e \x01(\tR\x05agent\x12\x16\n" +
+	"\x06result\x18\x0f \x01(\x04R\x06result\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\x10 \x01(\x04R\tstartedAt\"W\n" +
 	"\tKeyRecord\x12\x19\n" +
 	"\binput_id\x18\x01 \x01(\tR\ainputId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x13\n" +
@@ -1027,7 +1059,7 @@ const file_messages_record_proto_rawDesc = "" +
 	"\x06global\x18\x02 \x01(\x04R\x06global\"y\n" +
 	"\fOutputRecord\x122\n" +
 	"\x06intent\x18\x01 \x01(\v2\x1a.homeagent.v1.OutputIntentR\x06intent\x125\n" +
-	"\areceipt\x18\x02 \x01(\v2\x1b.homeagent.v1.OutputReceiptR\areceipt\"\xaa\x01\n" +
+	"\areceipt\x18\x02 \x01(\v2\x1b.homeagent.v1.OutputReceiptR\areceipt\"\xc7\x01\n" +
 	"\rPayloadRecord\x12\x1d\n" +
 	"\n" +
 	"media_type\x18\x01 \x01(\tR\tmediaType\x12\x12\n" +
@@ -1037,7 +1069,8 @@ const file_messages_record_proto_rawDesc = "" +
 	"\x06chunks\x18\x05 \x01(\x05R\x06chunks\x12\x1e\n" +
 	"\n" +
 	"references\x18\x06 \x01(\x03R\n" +
-	"references\"8\n" +
+	"references\x12\x1b\n" +
+	"\tstored_us\x18\a \x01(\x03R\bstoredUs\"8\n" +
 	"\vBlockRecord\x12)\n" +
 	"\x05block\x18\x01 \x01(\v2\x13.homeagent.v1.BlockR\x05block\"P\n" +
 	"\vEventRecord\x12)\n" +
