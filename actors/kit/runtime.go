@@ -97,6 +97,7 @@ type Runtime struct {
 	root    *cell
 	counts  counts
 	sweep   *sweeper
+	crew    crew
 	asks    asks
 	events  *messages.Address
 	evCell  atomic.Pointer[cell]

@@ -41,6 +41,7 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 		rt.draining.Store(true)
 		err = rt.endAll(ctx, func(c *cell) bool { return c != rt.root })
 		rt.endRoot(ctx)
+		rt.crew.close()
 		rt.sweep.stop()
 		rt.system.Shutdown()
 	})

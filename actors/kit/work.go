@@ -84,10 +84,10 @@ func (sh *shell) Go(key string, limit time.Duration, fn func(ctx context.Context
 	}
 	h.workers[key] = append(h.workers[key], w)
 	h.working.Add(1)
-	go sh.work(ctx, w, fn)
+	sh.c.rt.crew.start(job{sh, ctx, w, fn})
 }
 
-// work is the worker's goroutine. What it emits and its result go into the user lane in order.
+// work is what the worker's goroutine does. What it emits and its result go into the user lane in order.
 func (sh *shell) work(ctx context.Context, w *worker, fn func(context.Context, func(any)) any) {
 	defer sh.more.working.Done()
 	defer w.cancel()
