@@ -86,7 +86,10 @@ type RegisterChannel struct {
 	// True when it takes an idempotency key with an output.
 	Idempotent bool `protobuf:"varint,4,opt,name=idempotent,proto3" json:"idempotent,omitempty"`
 	// How inputs meet a running turn; unspecified means steer.
-	Mode          Mode `protobuf:"varint,5,opt,name=mode,proto3,enum=homeagent.v1.Mode" json:"mode,omitempty"`
+	Mode Mode `protobuf:"varint,5,opt,name=mode,proto3,enum=homeagent.v1.Mode" json:"mode,omitempty"`
+	// True when in one of its conversations text of any principal may join the running turn, which then has the rights
+	// that all of them have. False: of the same principal alone.
+	Joint         bool `protobuf:"varint,6,opt,name=joint,proto3" json:"joint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -154,6 +157,13 @@ func (x *RegisterChannel) GetMode() Mode {
 		return x.Mode
 	}
 	return Mode_MODE_UNSPECIFIED
+}
+
+func (x *RegisterChannel) GetJoint() bool {
+	if x != nil {
+		return x.Joint
+	}
+	return false
 }
 
 // SendOutput asks for an output to be sent. Sent by turn to channels and passed on to the channel's owner; answered
@@ -354,7 +364,7 @@ var File_messages_channel_proto protoreflect.FileDescriptor
 
 const file_messages_channel_proto_rawDesc = "" +
 	"\n" +
-	"\x16messages/channel.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x14messages/input.proto\x1a\x15messages/ledger.proto\"\xc9\x01\n" +
+	"\x16messages/channel.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x14messages/input.proto\x1a\x15messages/ledger.proto\"\xdf\x01\n" +
 	"\x0fRegisterChannel\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x19.homeagent.v1.ChannelKindR\x04kind\x12+\n" +
@@ -362,7 +372,8 @@ const file_messages_channel_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x04 \x01(\bR\n" +
 	"idempotent\x12&\n" +
-	"\x04mode\x18\x05 \x01(\x0e2\x12.homeagent.v1.ModeR\x04mode\"g\n" +
+	"\x04mode\x18\x05 \x01(\x0e2\x12.homeagent.v1.ModeR\x04mode\x12\x14\n" +
+	"\x05joint\x18\x06 \x01(\bR\x05joint\"g\n" +
 	"\n" +
 	"SendOutput\x122\n" +
 	"\x06output\x18\x01 \x01(\v2\x1a.homeagent.v1.OutputIntentR\x06output\x12%\n" +

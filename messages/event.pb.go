@@ -418,7 +418,8 @@ type TaskChange struct {
 	// For queued: place, 1 is next.
 	Position int32 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
 	// Why, as a machine code: for preempting and suspended "level", "interrupt"; for parked "approval"; for requeued
-	// "steer_not_answered", "displaced", "turn_lost"; empty where the change says it all.
+	// "steer_not_answered", "displaced", "turn_lost", "approval"; for resumed after an approval "approval"; for edited
+	// "promote", "text", "level"; empty where the change says it all.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// For preempting: the task that makes place.
 	Victim string `protobuf:"bytes,7,opt,name=victim,proto3" json:"victim,omitempty"`

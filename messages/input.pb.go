@@ -403,7 +403,13 @@ type Input struct {
 	Cause string `protobuf:"bytes,14,opt,name=cause,proto3" json:"cause,omitempty"`
 	// In whose name an input that nobody said just now was set up, such as that of a timer; empty means none. Its turn has
 	// only the rights that all of them have.
-	OnBehalf      []*Principal `protobuf:"bytes,15,rep,name=on_behalf,json=onBehalf,proto3" json:"on_behalf,omitempty"`
+	OnBehalf []*Principal `protobuf:"bytes,15,rep,name=on_behalf,json=onBehalf,proto3" json:"on_behalf,omitempty"`
+	// When its turn must have begun, Unix microseconds UTC; zero means never too late. One in the past is refused at the
+	// door; when it passes while the input waits, the input ends as expired.
+	DeadlineUs int64 `protobuf:"varint,16,opt,name=deadline_us,json=deadlineUs,proto3" json:"deadline_us,omitempty"`
+	// True when it may join the running turn of another principal in the same conversation. Set by channels, from the
+	// registration of the channel.
+	Joint         bool `protobuf:"varint,17,opt,name=joint,proto3" json:"joint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -543,6 +549,20 @@ func (x *Input) GetOnBehalf() []*Principal {
 	return nil
 }
 
+func (x *Input) GetDeadlineUs() int64 {
+	if x != nil {
+		return x.DeadlineUs
+	}
+	return 0
+}
+
+func (x *Input) GetJoint() bool {
+	if x != nil {
+		return x.Joint
+	}
+	return false
+}
+
 // Accepted says that an input is on disk. Sent by ledger to the asker after the sync.
 type Accepted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -675,7 +695,12 @@ func (x *InputOutcome) GetPosition() int32 {
 type SubmitInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The input; id and created_us are set by the sender.
-	Input         *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// True when a plugin interrupts instead of handing over a text that waits its turn. Read only from plugins.
+	Interrupt bool `protobuf:"varint,2,opt,name=interrupt,proto3" json:"interrupt,omitempty"`
+	// The level of an interrupt as the plugin wrote it: "L1" to "L4" in either case, L4 taken as L3; anything else runs
+	// at level 1 with a warning. Read only from plugins, whose input.level is not.
+	Level         string `protobuf:"bytes,3,opt,name=level,proto3" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -717,6 +742,20 @@ func (x *SubmitInput) GetInput() *Input {
 	return nil
 }
 
+func (x *SubmitInput) GetInterrupt() bool {
+	if x != nil {
+		return x.Interrupt
+	}
+	return false
+}
+
+func (x *SubmitInput) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
 // SubmitResult answers SubmitInput once the input is durable and its outcome known.
 type SubmitResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -729,7 +768,9 @@ type SubmitResult struct {
 	// True when the idempotency key was known.
 	Duplicate bool `protobuf:"varint,4,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
 	// Set when refused: nothing was accepted.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// What was not taken as it was asked for, though the input was accepted; empty means nothing. For the sender.
+	Warning       string `protobuf:"bytes,6,opt,name=warning,proto3" json:"warning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -799,6 +840,13 @@ func (x *SubmitResult) GetError() *Error {
 	return nil
 }
 
+func (x *SubmitResult) GetWarning() string {
+	if x != nil {
+		return x.Warning
+	}
+	return ""
+}
+
 var File_messages_input_proto protoreflect.FileDescriptor
 
 const file_messages_input_proto_rawDesc = "" +
@@ -813,7 +861,7 @@ const file_messages_input_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
 	"media_type\x18\x02 \x01(\tR\tmediaType\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x03R\x04size\"\xae\x04\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\"\xe5\x04\n" +
 	"\x05Input\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12'\n" +
 	"\x0fidempotency_key\x18\x02 \x01(\tR\x0eidempotencyKey\x125\n" +
@@ -831,7 +879,10 @@ const file_messages_input_proto_rawDesc = "" +
 	"created_us\x18\f \x01(\x03R\tcreatedUs\x12!\n" +
 	"\fperson_waits\x18\r \x01(\bR\vpersonWaits\x12\x14\n" +
 	"\x05cause\x18\x0e \x01(\tR\x05cause\x124\n" +
-	"\ton_behalf\x18\x0f \x03(\v2\x17.homeagent.v1.PrincipalR\bonBehalfB\b\n" +
+	"\ton_behalf\x18\x0f \x03(\v2\x17.homeagent.v1.PrincipalR\bonBehalf\x12\x1f\n" +
+	"\vdeadline_us\x18\x10 \x01(\x03R\n" +
+	"deadlineUs\x12\x14\n" +
+	"\x05joint\x18\x11 \x01(\bR\x05jointB\b\n" +
 	"\x06_level\"_\n" +
 	"\bAccepted\x12\x19\n" +
 	"\binput_id\x18\x01 \x01(\tR\ainputId\x12\x1a\n" +
@@ -840,15 +891,18 @@ const file_messages_input_proto_rawDesc = "" +
 	"\fInputOutcome\x12\x19\n" +
 	"\binput_id\x18\x01 \x01(\tR\ainputId\x12/\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x15.homeagent.v1.OutcomeR\aoutcome\x12\x1a\n" +
-	"\bposition\x18\x03 \x01(\x05R\bposition\"8\n" +
+	"\bposition\x18\x03 \x01(\x05R\bposition\"l\n" +
 	"\vSubmitInput\x12)\n" +
-	"\x05input\x18\x01 \x01(\v2\x13.homeagent.v1.InputR\x05input\"\xbf\x01\n" +
+	"\x05input\x18\x01 \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x1c\n" +
+	"\tinterrupt\x18\x02 \x01(\bR\tinterrupt\x12\x14\n" +
+	"\x05level\x18\x03 \x01(\tR\x05level\"\xd9\x01\n" +
 	"\fSubmitResult\x12\x19\n" +
 	"\binput_id\x18\x01 \x01(\tR\ainputId\x12/\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x15.homeagent.v1.OutcomeR\aoutcome\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x05R\bposition\x12\x1c\n" +
 	"\tduplicate\x18\x04 \x01(\bR\tduplicate\x12)\n" +
-	"\x05error\x18\x05 \x01(\v2\x13.homeagent.v1.ErrorR\x05error*P\n" +
+	"\x05error\x18\x05 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\x12\x18\n" +
+	"\awarning\x18\x06 \x01(\tR\awarning*P\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +

@@ -328,6 +328,8 @@ type LedgerOp struct {
 	//	*LedgerOp_PutAgent
 	//	*LedgerOp_DeleteAgent
 	//	*LedgerOp_Write
+	//	*LedgerOp_Edit
+	//	*LedgerOp_Stops
 	Op            isLedgerOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -460,6 +462,24 @@ func (x *LedgerOp) GetWrite() *RawWrite {
 	return nil
 }
 
+func (x *LedgerOp) GetEdit() *EditInput {
+	if x != nil {
+		if x, ok := x.Op.(*LedgerOp_Edit); ok {
+			return x.Edit
+		}
+	}
+	return nil
+}
+
+func (x *LedgerOp) GetStops() *NoteStops {
+	if x != nil {
+		if x, ok := x.Op.(*LedgerOp_Stops); ok {
+			return x.Stops
+		}
+	}
+	return nil
+}
+
 type isLedgerOp_Op interface {
 	isLedgerOp_Op()
 }
@@ -514,6 +534,16 @@ type LedgerOp_Write struct {
 	Write *RawWrite `protobuf:"bytes,10,opt,name=write,proto3,oneof"`
 }
 
+type LedgerOp_Edit struct {
+	// Change an input whose turn has not begun.
+	Edit *EditInput `protobuf:"bytes,11,opt,name=edit,proto3,oneof"`
+}
+
+type LedgerOp_Stops struct {
+	// Note when an agent was stopped.
+	Stops *NoteStops `protobuf:"bytes,12,opt,name=stops,proto3,oneof"`
+}
+
 func (*LedgerOp_Accept) isLedgerOp_Op() {}
 
 func (*LedgerOp_SetTask) isLedgerOp_Op() {}
@@ -533,6 +563,10 @@ func (*LedgerOp_PutAgent) isLedgerOp_Op() {}
 func (*LedgerOp_DeleteAgent) isLedgerOp_Op() {}
 
 func (*LedgerOp_Write) isLedgerOp_Op() {}
+
+func (*LedgerOp_Edit) isLedgerOp_Op() {}
+
+func (*LedgerOp_Stops) isLedgerOp_Op() {}
 
 // AcceptInput takes an input into the inbox; its result is Accepted or an error `queue_full`.
 type AcceptInput struct {
@@ -1447,6 +1481,192 @@ func (x *RawWrite) GetValue() []byte {
 	return nil
 }
 
+// EditInput changes an accepted input whose turn has not begun; one that runs, was suspended, parked or has ended is
+// refused (`not_waiting`, `already_ended`). Sent by scheduler.
+type EditInput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task's input id.
+	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Its new content; empty leaves the old one.
+	Parts []*Part `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	// Its new level, 0 to 3; absent leaves the old one.
+	Level         *int32 `protobuf:"varint,3,opt,name=level,proto3,oneof" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EditInput) Reset() {
+	*x = EditInput{}
+	mi := &file_messages_ledger_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EditInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EditInput) ProtoMessage() {}
+
+func (x *EditInput) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_ledger_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EditInput.ProtoReflect.Descriptor instead.
+func (*EditInput) Descriptor() ([]byte, []int) {
+	return file_messages_ledger_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *EditInput) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *EditInput) GetParts() []*Part {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *EditInput) GetLevel() int32 {
+	if x != nil && x.Level != nil {
+		return *x.Level
+	}
+	return 0
+}
+
+// NoteStops replaces what is known of the stops of an agent. Sent by scheduler with the ends of what a stop takes; comes
+// back in PendingTasks.
+type NoteStops struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Agent path.
+	Agent string `protobuf:"bytes,1,opt,name=agent,proto3" json:"agent,omitempty"`
+	// The moments that still matter.
+	Moments       []*StopMoment `protobuf:"bytes,2,rep,name=moments,proto3" json:"moments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteStops) Reset() {
+	*x = NoteStops{}
+	mi := &file_messages_ledger_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteStops) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteStops) ProtoMessage() {}
+
+func (x *NoteStops) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_ledger_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteStops.ProtoReflect.Descriptor instead.
+func (*NoteStops) Descriptor() ([]byte, []int) {
+	return file_messages_ledger_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *NoteStops) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *NoteStops) GetMoments() []*StopMoment {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
+// StopMoment is one stop: what was accepted or made before it does not run.
+type StopMoment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Conversation that was stopped; empty means all of the agent.
+	Conversation string `protobuf:"bytes,1,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	// When, Unix microseconds UTC.
+	AtUs int64 `protobuf:"varint,2,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// Greatest inbox sequence that the scheduler knew of then: of these, none waits any more, and one whose turn is not
+	// past its commit ends as stopped.
+	Sequence      uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopMoment) Reset() {
+	*x = StopMoment{}
+	mi := &file_messages_ledger_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopMoment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopMoment) ProtoMessage() {}
+
+func (x *StopMoment) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_ledger_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopMoment.ProtoReflect.Descriptor instead.
+func (*StopMoment) Descriptor() ([]byte, []int) {
+	return file_messages_ledger_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *StopMoment) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *StopMoment) GetAtUs() int64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return 0
+}
+
+func (x *StopMoment) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 // LedgerDone answers LedgerExecute.
 type LedgerDone struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1460,7 +1680,7 @@ type LedgerDone struct {
 
 func (x *LedgerDone) Reset() {
 	*x = LedgerDone{}
-	mi := &file_messages_ledger_proto_msgTypes[13]
+	mi := &file_messages_ledger_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1692,7 @@ func (x *LedgerDone) String() string {
 func (*LedgerDone) ProtoMessage() {}
 
 func (x *LedgerDone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[13]
+	mi := &file_messages_ledger_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1705,7 @@ func (x *LedgerDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LedgerDone.ProtoReflect.Descriptor instead.
 func (*LedgerDone) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{13}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LedgerDone) GetResults() []*LedgerResult {
@@ -1519,7 +1739,7 @@ type LedgerResult struct {
 
 func (x *LedgerResult) Reset() {
 	*x = LedgerResult{}
-	mi := &file_messages_ledger_proto_msgTypes[14]
+	mi := &file_messages_ledger_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1751,7 @@ func (x *LedgerResult) String() string {
 func (*LedgerResult) ProtoMessage() {}
 
 func (x *LedgerResult) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[14]
+	mi := &file_messages_ledger_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1764,7 @@ func (x *LedgerResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LedgerResult.ProtoReflect.Descriptor instead.
 func (*LedgerResult) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{14}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LedgerResult) GetAccepted() *Accepted {
@@ -1589,7 +1809,7 @@ type LedgerPending struct {
 
 func (x *LedgerPending) Reset() {
 	*x = LedgerPending{}
-	mi := &file_messages_ledger_proto_msgTypes[15]
+	mi := &file_messages_ledger_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1821,7 @@ func (x *LedgerPending) String() string {
 func (*LedgerPending) ProtoMessage() {}
 
 func (x *LedgerPending) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[15]
+	mi := &file_messages_ledger_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1834,7 @@ func (x *LedgerPending) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LedgerPending.ProtoReflect.Descriptor instead.
 func (*LedgerPending) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{15}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LedgerPending) GetAgent() string {
@@ -1639,14 +1859,16 @@ type PendingTasks struct {
 	// Outputs intended and not known as sent.
 	Unsent []*OutputIntent `protobuf:"bytes,2,rep,name=unsent,proto3" json:"unsent,omitempty"`
 	// Resident agents of this agent.
-	Agents        []*AgentSpec `protobuf:"bytes,3,rep,name=agents,proto3" json:"agents,omitempty"`
+	Agents []*AgentSpec `protobuf:"bytes,3,rep,name=agents,proto3" json:"agents,omitempty"`
+	// Its stops.
+	Stops         []*StopMoment `protobuf:"bytes,4,rep,name=stops,proto3" json:"stops,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PendingTasks) Reset() {
 	*x = PendingTasks{}
-	mi := &file_messages_ledger_proto_msgTypes[16]
+	mi := &file_messages_ledger_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1880,7 @@ func (x *PendingTasks) String() string {
 func (*PendingTasks) ProtoMessage() {}
 
 func (x *PendingTasks) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[16]
+	mi := &file_messages_ledger_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1671,7 +1893,7 @@ func (x *PendingTasks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingTasks.ProtoReflect.Descriptor instead.
 func (*PendingTasks) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{16}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PendingTasks) GetTasks() []*PendingTask {
@@ -1691,6 +1913,13 @@ func (x *PendingTasks) GetUnsent() []*OutputIntent {
 func (x *PendingTasks) GetAgents() []*AgentSpec {
 	if x != nil {
 		return x.Agents
+	}
+	return nil
+}
+
+func (x *PendingTasks) GetStops() []*StopMoment {
+	if x != nil {
+		return x.Stops
 	}
 	return nil
 }
@@ -1718,7 +1947,7 @@ type PendingTask struct {
 
 func (x *PendingTask) Reset() {
 	*x = PendingTask{}
-	mi := &file_messages_ledger_proto_msgTypes[17]
+	mi := &file_messages_ledger_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1959,7 @@ func (x *PendingTask) String() string {
 func (*PendingTask) ProtoMessage() {}
 
 func (x *PendingTask) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[17]
+	mi := &file_messages_ledger_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1972,7 @@ func (x *PendingTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingTask.ProtoReflect.Descriptor instead.
 func (*PendingTask) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{17}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PendingTask) GetInput() *Input {
@@ -1806,7 +2035,7 @@ type TaskQuery struct {
 
 func (x *TaskQuery) Reset() {
 	*x = TaskQuery{}
-	mi := &file_messages_ledger_proto_msgTypes[18]
+	mi := &file_messages_ledger_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +2047,7 @@ func (x *TaskQuery) String() string {
 func (*TaskQuery) ProtoMessage() {}
 
 func (x *TaskQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[18]
+	mi := &file_messages_ledger_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +2060,7 @@ func (x *TaskQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskQuery.ProtoReflect.Descriptor instead.
 func (*TaskQuery) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{18}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TaskQuery) GetInputId() string {
@@ -1872,7 +2101,7 @@ type TaskStatus struct {
 
 func (x *TaskStatus) Reset() {
 	*x = TaskStatus{}
-	mi := &file_messages_ledger_proto_msgTypes[19]
+	mi := &file_messages_ledger_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +2113,7 @@ func (x *TaskStatus) String() string {
 func (*TaskStatus) ProtoMessage() {}
 
 func (x *TaskStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[19]
+	mi := &file_messages_ledger_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +2126,7 @@ func (x *TaskStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStatus.ProtoReflect.Descriptor instead.
 func (*TaskStatus) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{19}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TaskStatus) GetInput() *Input {
@@ -1998,7 +2227,7 @@ type TaskEnded struct {
 
 func (x *TaskEnded) Reset() {
 	*x = TaskEnded{}
-	mi := &file_messages_ledger_proto_msgTypes[20]
+	mi := &file_messages_ledger_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2239,7 @@ func (x *TaskEnded) String() string {
 func (*TaskEnded) ProtoMessage() {}
 
 func (x *TaskEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[20]
+	mi := &file_messages_ledger_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2252,7 @@ func (x *TaskEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskEnded.ProtoReflect.Descriptor instead.
 func (*TaskEnded) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{20}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TaskEnded) GetTaskId() string {
@@ -2077,7 +2306,7 @@ type LedgerStats struct {
 
 func (x *LedgerStats) Reset() {
 	*x = LedgerStats{}
-	mi := &file_messages_ledger_proto_msgTypes[21]
+	mi := &file_messages_ledger_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2318,7 @@ func (x *LedgerStats) String() string {
 func (*LedgerStats) ProtoMessage() {}
 
 func (x *LedgerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[21]
+	mi := &file_messages_ledger_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2331,7 @@ func (x *LedgerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LedgerStats.ProtoReflect.Descriptor instead.
 func (*LedgerStats) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{21}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{24}
 }
 
 // LedgerFigures answers LedgerStats.
@@ -2132,7 +2361,7 @@ type LedgerFigures struct {
 
 func (x *LedgerFigures) Reset() {
 	*x = LedgerFigures{}
-	mi := &file_messages_ledger_proto_msgTypes[22]
+	mi := &file_messages_ledger_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2144,7 +2373,7 @@ func (x *LedgerFigures) String() string {
 func (*LedgerFigures) ProtoMessage() {}
 
 func (x *LedgerFigures) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_ledger_proto_msgTypes[22]
+	mi := &file_messages_ledger_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2157,7 +2386,7 @@ func (x *LedgerFigures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LedgerFigures.ProtoReflect.Descriptor instead.
 func (*LedgerFigures) Descriptor() ([]byte, []int) {
-	return file_messages_ledger_proto_rawDescGZIP(), []int{22}
+	return file_messages_ledger_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LedgerFigures) GetOpen() int64 {
@@ -2231,7 +2460,7 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\rLedgerExecute\x12(\n" +
 	"\x03ops\x18\x01 \x03(\v2\x16.homeagent.v1.LedgerOpR\x03ops\x12\x12\n" +
 	"\x04sync\x18\x02 \x01(\bR\x04sync\x12\x16\n" +
-	"\x06silent\x18\x03 \x01(\bR\x06silent\"\xa2\x04\n" +
+	"\x06silent\x18\x03 \x01(\bR\x06silent\"\x82\x05\n" +
 	"\bLedgerOp\x123\n" +
 	"\x06accept\x18\x01 \x01(\v2\x19.homeagent.v1.AcceptInputH\x00R\x06accept\x122\n" +
 	"\bset_task\x18\x02 \x01(\v2\x15.homeagent.v1.SetTaskH\x00R\asetTask\x126\n" +
@@ -2243,7 +2472,9 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\tput_agent\x18\b \x01(\v2\x16.homeagent.v1.PutAgentH\x00R\bputAgent\x12>\n" +
 	"\fdelete_agent\x18\t \x01(\v2\x19.homeagent.v1.DeleteAgentH\x00R\vdeleteAgent\x12.\n" +
 	"\x05write\x18\n" +
-	" \x01(\v2\x16.homeagent.v1.RawWriteH\x00R\x05writeB\x04\n" +
+	" \x01(\v2\x16.homeagent.v1.RawWriteH\x00R\x05write\x12-\n" +
+	"\x04edit\x18\v \x01(\v2\x17.homeagent.v1.EditInputH\x00R\x04edit\x12/\n" +
+	"\x05stops\x18\f \x01(\v2\x17.homeagent.v1.NoteStopsH\x00R\x05stopsB\x04\n" +
 	"\x02op\"N\n" +
 	"\vAcceptInput\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x14\n" +
@@ -2318,7 +2549,20 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x05space\x18\x01 \x01(\rR\x05space\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x19\n" +
 	"\x05value\x18\x03 \x01(\fH\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"m\n" +
+	"\x06_value\"s\n" +
+	"\tEditInput\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12(\n" +
+	"\x05parts\x18\x02 \x03(\v2\x12.homeagent.v1.PartR\x05parts\x12\x19\n" +
+	"\x05level\x18\x03 \x01(\x05H\x00R\x05level\x88\x01\x01B\b\n" +
+	"\x06_level\"U\n" +
+	"\tNoteStops\x12\x14\n" +
+	"\x05agent\x18\x01 \x01(\tR\x05agent\x122\n" +
+	"\amoments\x18\x02 \x03(\v2\x18.homeagent.v1.StopMomentR\amoments\"a\n" +
+	"\n" +
+	"StopMoment\x12\"\n" +
+	"\fconversation\x18\x01 \x01(\tR\fconversation\x12\x13\n" +
+	"\x05at_us\x18\x02 \x01(\x03R\x04atUs\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"m\n" +
 	"\n" +
 	"LedgerDone\x124\n" +
 	"\aresults\x18\x01 \x03(\v2\x1a.homeagent.v1.LedgerResultR\aresults\x12)\n" +
@@ -2330,11 +2574,12 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x05ended\x18\x04 \x01(\bR\x05ended\">\n" +
 	"\rLedgerPending\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x17\n" +
-	"\atask_id\x18\x02 \x01(\tR\x06taskId\"\xa4\x01\n" +
+	"\atask_id\x18\x02 \x01(\tR\x06taskId\"\xd4\x01\n" +
 	"\fPendingTasks\x12/\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x19.homeagent.v1.PendingTaskR\x05tasks\x122\n" +
 	"\x06unsent\x18\x02 \x03(\v2\x1a.homeagent.v1.OutputIntentR\x06unsent\x12/\n" +
-	"\x06agents\x18\x03 \x03(\v2\x17.homeagent.v1.AgentSpecR\x06agents\"\x87\x02\n" +
+	"\x06agents\x18\x03 \x03(\v2\x17.homeagent.v1.AgentSpecR\x06agents\x12.\n" +
+	"\x05stops\x18\x04 \x03(\v2\x18.homeagent.v1.StopMomentR\x05stops\"\x87\x02\n" +
 	"\vPendingTask\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +
@@ -2424,7 +2669,7 @@ func file_messages_ledger_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_ledger_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_ledger_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_messages_ledger_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_messages_ledger_proto_goTypes = []any{
 	(TaskState)(0),           // 0: homeagent.v1.TaskState
 	(End)(0),                 // 1: homeagent.v1.End
@@ -2442,27 +2687,30 @@ var file_messages_ledger_proto_goTypes = []any{
 	(*DeleteAgent)(nil),      // 13: homeagent.v1.DeleteAgent
 	(*AgentSpec)(nil),        // 14: homeagent.v1.AgentSpec
 	(*RawWrite)(nil),         // 15: homeagent.v1.RawWrite
-	(*LedgerDone)(nil),       // 16: homeagent.v1.LedgerDone
-	(*LedgerResult)(nil),     // 17: homeagent.v1.LedgerResult
-	(*LedgerPending)(nil),    // 18: homeagent.v1.LedgerPending
-	(*PendingTasks)(nil),     // 19: homeagent.v1.PendingTasks
-	(*PendingTask)(nil),      // 20: homeagent.v1.PendingTask
-	(*TaskQuery)(nil),        // 21: homeagent.v1.TaskQuery
-	(*TaskStatus)(nil),       // 22: homeagent.v1.TaskStatus
-	(*TaskEnded)(nil),        // 23: homeagent.v1.TaskEnded
-	(*LedgerStats)(nil),      // 24: homeagent.v1.LedgerStats
-	(*LedgerFigures)(nil),    // 25: homeagent.v1.LedgerFigures
-	(*Input)(nil),            // 26: homeagent.v1.Input
-	(*CompletionResult)(nil), // 27: homeagent.v1.CompletionResult
-	(*ToolInvocation)(nil),   // 28: homeagent.v1.ToolInvocation
-	(*ToolResult)(nil),       // 29: homeagent.v1.ToolResult
-	(*Part)(nil),             // 30: homeagent.v1.Part
-	(*Usage)(nil),            // 31: homeagent.v1.Usage
-	(*Event)(nil),            // 32: homeagent.v1.Event
-	(*Principal)(nil),        // 33: homeagent.v1.Principal
-	(*Error)(nil),            // 34: homeagent.v1.Error
-	(*Accepted)(nil),         // 35: homeagent.v1.Accepted
-	(*UpkeepFigures)(nil),    // 36: homeagent.v1.UpkeepFigures
+	(*EditInput)(nil),        // 16: homeagent.v1.EditInput
+	(*NoteStops)(nil),        // 17: homeagent.v1.NoteStops
+	(*StopMoment)(nil),       // 18: homeagent.v1.StopMoment
+	(*LedgerDone)(nil),       // 19: homeagent.v1.LedgerDone
+	(*LedgerResult)(nil),     // 20: homeagent.v1.LedgerResult
+	(*LedgerPending)(nil),    // 21: homeagent.v1.LedgerPending
+	(*PendingTasks)(nil),     // 22: homeagent.v1.PendingTasks
+	(*PendingTask)(nil),      // 23: homeagent.v1.PendingTask
+	(*TaskQuery)(nil),        // 24: homeagent.v1.TaskQuery
+	(*TaskStatus)(nil),       // 25: homeagent.v1.TaskStatus
+	(*TaskEnded)(nil),        // 26: homeagent.v1.TaskEnded
+	(*LedgerStats)(nil),      // 27: homeagent.v1.LedgerStats
+	(*LedgerFigures)(nil),    // 28: homeagent.v1.LedgerFigures
+	(*Input)(nil),            // 29: homeagent.v1.Input
+	(*CompletionResult)(nil), // 30: homeagent.v1.CompletionResult
+	(*ToolInvocation)(nil),   // 31: homeagent.v1.ToolInvocation
+	(*ToolResult)(nil),       // 32: homeagent.v1.ToolResult
+	(*Part)(nil),             // 33: homeagent.v1.Part
+	(*Usage)(nil),            // 34: homeagent.v1.Usage
+	(*Event)(nil),            // 35: homeagent.v1.Event
+	(*Principal)(nil),        // 36: homeagent.v1.Principal
+	(*Error)(nil),            // 37: homeagent.v1.Error
+	(*Accepted)(nil),         // 38: homeagent.v1.Accepted
+	(*UpkeepFigures)(nil),    // 39: homeagent.v1.UpkeepFigures
 }
 var file_messages_ledger_proto_depIdxs = []int32{
 	4,  // 0: homeagent.v1.LedgerExecute.ops:type_name -> homeagent.v1.LedgerOp
@@ -2476,41 +2724,46 @@ var file_messages_ledger_proto_depIdxs = []int32{
 	12, // 8: homeagent.v1.LedgerOp.put_agent:type_name -> homeagent.v1.PutAgent
 	13, // 9: homeagent.v1.LedgerOp.delete_agent:type_name -> homeagent.v1.DeleteAgent
 	15, // 10: homeagent.v1.LedgerOp.write:type_name -> homeagent.v1.RawWrite
-	26, // 11: homeagent.v1.AcceptInput.input:type_name -> homeagent.v1.Input
-	0,  // 12: homeagent.v1.SetTask.state:type_name -> homeagent.v1.TaskState
-	2,  // 13: homeagent.v1.JournalEntry.kind:type_name -> homeagent.v1.JournalKind
-	27, // 14: homeagent.v1.JournalEntry.response:type_name -> homeagent.v1.CompletionResult
-	28, // 15: homeagent.v1.JournalEntry.call:type_name -> homeagent.v1.ToolInvocation
-	29, // 16: homeagent.v1.JournalEntry.result:type_name -> homeagent.v1.ToolResult
-	26, // 17: homeagent.v1.JournalEntry.input:type_name -> homeagent.v1.Input
-	30, // 18: homeagent.v1.OutputIntent.parts:type_name -> homeagent.v1.Part
-	1,  // 19: homeagent.v1.EndTask.end:type_name -> homeagent.v1.End
-	31, // 20: homeagent.v1.EndTask.usage:type_name -> homeagent.v1.Usage
-	32, // 21: homeagent.v1.AppendEvents.events:type_name -> homeagent.v1.Event
-	14, // 22: homeagent.v1.PutAgent.agent:type_name -> homeagent.v1.AgentSpec
-	33, // 23: homeagent.v1.AgentSpec.principal:type_name -> homeagent.v1.Principal
-	17, // 24: homeagent.v1.LedgerDone.results:type_name -> homeagent.v1.LedgerResult
-	34, // 25: homeagent.v1.LedgerDone.error:type_name -> homeagent.v1.Error
-	35, // 26: homeagent.v1.LedgerResult.accepted:type_name -> homeagent.v1.Accepted
-	34, // 27: homeagent.v1.LedgerResult.error:type_name -> homeagent.v1.Error
-	20, // 28: homeagent.v1.PendingTasks.tasks:type_name -> homeagent.v1.PendingTask
-	8,  // 29: homeagent.v1.PendingTasks.unsent:type_name -> homeagent.v1.OutputIntent
-	14, // 30: homeagent.v1.PendingTasks.agents:type_name -> homeagent.v1.AgentSpec
-	26, // 31: homeagent.v1.PendingTask.input:type_name -> homeagent.v1.Input
-	0,  // 32: homeagent.v1.PendingTask.state:type_name -> homeagent.v1.TaskState
-	7,  // 33: homeagent.v1.PendingTask.journal:type_name -> homeagent.v1.JournalEntry
-	26, // 34: homeagent.v1.TaskStatus.input:type_name -> homeagent.v1.Input
-	0,  // 35: homeagent.v1.TaskStatus.state:type_name -> homeagent.v1.TaskState
-	1,  // 36: homeagent.v1.TaskStatus.end:type_name -> homeagent.v1.End
-	31, // 37: homeagent.v1.TaskStatus.usage:type_name -> homeagent.v1.Usage
-	1,  // 38: homeagent.v1.TaskEnded.end:type_name -> homeagent.v1.End
-	31, // 39: homeagent.v1.TaskEnded.usage:type_name -> homeagent.v1.Usage
-	36, // 40: homeagent.v1.LedgerFigures.upkeep:type_name -> homeagent.v1.UpkeepFigures
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	16, // 11: homeagent.v1.LedgerOp.edit:type_name -> homeagent.v1.EditInput
+	17, // 12: homeagent.v1.LedgerOp.stops:type_name -> homeagent.v1.NoteStops
+	29, // 13: homeagent.v1.AcceptInput.input:type_name -> homeagent.v1.Input
+	0,  // 14: homeagent.v1.SetTask.state:type_name -> homeagent.v1.TaskState
+	2,  // 15: homeagent.v1.JournalEntry.kind:type_name -> homeagent.v1.JournalKind
+	30, // 16: homeagent.v1.JournalEntry.response:type_name -> homeagent.v1.CompletionResult
+	31, // 17: homeagent.v1.JournalEntry.call:type_name -> homeagent.v1.ToolInvocation
+	32, // 18: homeagent.v1.JournalEntry.result:type_name -> homeagent.v1.ToolResult
+	29, // 19: homeagent.v1.JournalEntry.input:type_name -> homeagent.v1.Input
+	33, // 20: homeagent.v1.OutputIntent.parts:type_name -> homeagent.v1.Part
+	1,  // 21: homeagent.v1.EndTask.end:type_name -> homeagent.v1.End
+	34, // 22: homeagent.v1.EndTask.usage:type_name -> homeagent.v1.Usage
+	35, // 23: homeagent.v1.AppendEvents.events:type_name -> homeagent.v1.Event
+	14, // 24: homeagent.v1.PutAgent.agent:type_name -> homeagent.v1.AgentSpec
+	36, // 25: homeagent.v1.AgentSpec.principal:type_name -> homeagent.v1.Principal
+	33, // 26: homeagent.v1.EditInput.parts:type_name -> homeagent.v1.Part
+	18, // 27: homeagent.v1.NoteStops.moments:type_name -> homeagent.v1.StopMoment
+	20, // 28: homeagent.v1.LedgerDone.results:type_name -> homeagent.v1.LedgerResult
+	37, // 29: homeagent.v1.LedgerDone.error:type_name -> homeagent.v1.Error
+	38, // 30: homeagent.v1.LedgerResult.accepted:type_name -> homeagent.v1.Accepted
+	37, // 31: homeagent.v1.LedgerResult.error:type_name -> homeagent.v1.Error
+	23, // 32: homeagent.v1.PendingTasks.tasks:type_name -> homeagent.v1.PendingTask
+	8,  // 33: homeagent.v1.PendingTasks.unsent:type_name -> homeagent.v1.OutputIntent
+	14, // 34: homeagent.v1.PendingTasks.agents:type_name -> homeagent.v1.AgentSpec
+	18, // 35: homeagent.v1.PendingTasks.stops:type_name -> homeagent.v1.StopMoment
+	29, // 36: homeagent.v1.PendingTask.input:type_name -> homeagent.v1.Input
+	0,  // 37: homeagent.v1.PendingTask.state:type_name -> homeagent.v1.TaskState
+	7,  // 38: homeagent.v1.PendingTask.journal:type_name -> homeagent.v1.JournalEntry
+	29, // 39: homeagent.v1.TaskStatus.input:type_name -> homeagent.v1.Input
+	0,  // 40: homeagent.v1.TaskStatus.state:type_name -> homeagent.v1.TaskState
+	1,  // 41: homeagent.v1.TaskStatus.end:type_name -> homeagent.v1.End
+	34, // 42: homeagent.v1.TaskStatus.usage:type_name -> homeagent.v1.Usage
+	1,  // 43: homeagent.v1.TaskEnded.end:type_name -> homeagent.v1.End
+	34, // 44: homeagent.v1.TaskEnded.usage:type_name -> homeagent.v1.Usage
+	39, // 45: homeagent.v1.LedgerFigures.upkeep:type_name -> homeagent.v1.UpkeepFigures
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_messages_ledger_proto_init() }
@@ -2535,15 +2788,18 @@ func file_messages_ledger_proto_init() {
 		(*LedgerOp_PutAgent)(nil),
 		(*LedgerOp_DeleteAgent)(nil),
 		(*LedgerOp_Write)(nil),
+		(*LedgerOp_Edit)(nil),
+		(*LedgerOp_Stops)(nil),
 	}
 	file_messages_ledger_proto_msgTypes[12].OneofWrappers = []any{}
+	file_messages_ledger_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_ledger_proto_rawDesc), len(file_messages_ledger_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   23,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

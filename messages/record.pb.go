@@ -643,6 +643,52 @@ func (x *EventRecord) GetNumber() uint64 {
 	return 0
 }
 
+// StopsRecord keeps the stops of an agent. Key in the space of the store itself: "stops", zero byte, agent path.
+type StopsRecord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The moments that still matter.
+	Moments       []*StopMoment `protobuf:"bytes,1,rep,name=moments,proto3" json:"moments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopsRecord) Reset() {
+	*x = StopsRecord{}
+	mi := &file_messages_record_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopsRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopsRecord) ProtoMessage() {}
+
+func (x *StopsRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_record_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopsRecord.ProtoReflect.Descriptor instead.
+func (*StopsRecord) Descriptor() ([]byte, []int) {
+	return file_messages_record_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *StopsRecord) GetMoments() []*StopMoment {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
 // AgentRecord is one resident agent. Key: agent path.
 type AgentRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -654,7 +700,7 @@ type AgentRecord struct {
 
 func (x *AgentRecord) Reset() {
 	*x = AgentRecord{}
-	mi := &file_messages_record_proto_msgTypes[8]
+	mi := &file_messages_record_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +712,7 @@ func (x *AgentRecord) String() string {
 func (*AgentRecord) ProtoMessage() {}
 
 func (x *AgentRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_record_proto_msgTypes[8]
+	mi := &file_messages_record_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +725,7 @@ func (x *AgentRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentRecord.ProtoReflect.Descriptor instead.
 func (*AgentRecord) Descriptor() ([]byte, []int) {
-	return file_messages_record_proto_rawDescGZIP(), []int{8}
+	return file_messages_record_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AgentRecord) GetAgent() *AgentSpec {
@@ -704,7 +750,7 @@ type ConfigRecord struct {
 
 func (x *ConfigRecord) Reset() {
 	*x = ConfigRecord{}
-	mi := &file_messages_record_proto_msgTypes[9]
+	mi := &file_messages_record_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +762,7 @@ func (x *ConfigRecord) String() string {
 func (*ConfigRecord) ProtoMessage() {}
 
 func (x *ConfigRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_record_proto_msgTypes[9]
+	mi := &file_messages_record_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +775,7 @@ func (x *ConfigRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigRecord.ProtoReflect.Descriptor instead.
 func (*ConfigRecord) Descriptor() ([]byte, []int) {
-	return file_messages_record_proto_rawDescGZIP(), []int{9}
+	return file_messages_record_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ConfigRecord) GetValue() string {
@@ -764,7 +810,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_messages_record_proto_msgTypes[10]
+	mi := &file_messages_record_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +822,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_record_proto_msgTypes[10]
+	mi := &file_messages_record_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +835,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_messages_record_proto_rawDescGZIP(), []int{10}
+	return file_messages_record_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApprovalRecord) GetApproval() *Approval {
@@ -817,7 +863,7 @@ type TimerRecord struct {
 
 func (x *TimerRecord) Reset() {
 	*x = TimerRecord{}
-	mi := &file_messages_record_proto_msgTypes[11]
+	mi := &file_messages_record_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +875,7 @@ func (x *TimerRecord) String() string {
 func (*TimerRecord) ProtoMessage() {}
 
 func (x *TimerRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_record_proto_msgTypes[11]
+	mi := &file_messages_record_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +888,7 @@ func (x *TimerRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimerRecord.ProtoReflect.Descriptor instead.
 func (*TimerRecord) Descriptor() ([]byte, []int) {
-	return file_messages_record_proto_rawDescGZIP(), []int{11}
+	return file_messages_record_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TimerRecord) GetTimer() *Timer {
@@ -891,7 +937,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_messages_record_proto_msgTypes[12]
+	mi := &file_messages_record_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +949,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_record_proto_msgTypes[12]
+	mi := &file_messages_record_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +962,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_messages_record_proto_rawDescGZIP(), []int{12}
+	return file_messages_record_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TokenRecord) GetName() string {
@@ -964,7 +1010,7 @@ type AsideRecord struct {
 
 func (x *AsideRecord) Reset() {
 	*x = AsideRecord{}
-	mi := &file_messages_record_proto_msgTypes[13]
+	mi := &file_messages_record_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1022,7 @@ func (x *AsideRecord) String() string {
 func (*AsideRecord) ProtoMessage() {}
 
 func (x *AsideRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_record_proto_msgTypes[13]
+	mi := &file_messages_record_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1035,7 @@ func (x *AsideRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRecord.ProtoReflect.Descriptor instead.
 func (*AsideRecord) Descriptor() ([]byte, []int) {
-	return file_messages_record_proto_rawDescGZIP(), []int{13}
+	return file_messages_record_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AsideRecord) GetInput() *Input {
@@ -1075,7 +1121,9 @@ const file_messages_record_proto_rawDesc = "" +
 	"\x05block\x18\x01 \x01(\v2\x13.homeagent.v1.BlockR\x05block\"P\n" +
 	"\vEventRecord\x12)\n" +
 	"\x05event\x18\x01 \x01(\v2\x13.homeagent.v1.EventR\x05event\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"<\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"A\n" +
+	"\vStopsRecord\x122\n" +
+	"\amoments\x18\x01 \x03(\v2\x18.homeagent.v1.StopMomentR\amoments\"<\n" +
 	"\vAgentRecord\x12-\n" +
 	"\x05agent\x18\x01 \x01(\v2\x17.homeagent.v1.AgentSpecR\x05agent\"d\n" +
 	"\fConfigRecord\x12\x14\n" +
@@ -1115,7 +1163,7 @@ func file_messages_record_proto_rawDescGZIP() []byte {
 	return file_messages_record_proto_rawDescData
 }
 
-var file_messages_record_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_messages_record_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_messages_record_proto_goTypes = []any{
 	(*InboxRecord)(nil),    // 0: homeagent.v1.InboxRecord
 	(*TaskRecord)(nil),     // 1: homeagent.v1.TaskRecord
@@ -1125,48 +1173,51 @@ var file_messages_record_proto_goTypes = []any{
 	(*PayloadRecord)(nil),  // 5: homeagent.v1.PayloadRecord
 	(*BlockRecord)(nil),    // 6: homeagent.v1.BlockRecord
 	(*EventRecord)(nil),    // 7: homeagent.v1.EventRecord
-	(*AgentRecord)(nil),    // 8: homeagent.v1.AgentRecord
-	(*ConfigRecord)(nil),   // 9: homeagent.v1.ConfigRecord
-	(*ApprovalRecord)(nil), // 10: homeagent.v1.ApprovalRecord
-	(*TimerRecord)(nil),    // 11: homeagent.v1.TimerRecord
-	(*TokenRecord)(nil),    // 12: homeagent.v1.TokenRecord
-	(*AsideRecord)(nil),    // 13: homeagent.v1.AsideRecord
-	(*Input)(nil),          // 14: homeagent.v1.Input
-	(TaskState)(0),         // 15: homeagent.v1.TaskState
-	(End)(0),               // 16: homeagent.v1.End
-	(*Usage)(nil),          // 17: homeagent.v1.Usage
-	(*JournalEntry)(nil),   // 18: homeagent.v1.JournalEntry
-	(*OutputIntent)(nil),   // 19: homeagent.v1.OutputIntent
-	(*OutputReceipt)(nil),  // 20: homeagent.v1.OutputReceipt
-	(*Block)(nil),          // 21: homeagent.v1.Block
-	(*Event)(nil),          // 22: homeagent.v1.Event
-	(*AgentSpec)(nil),      // 23: homeagent.v1.AgentSpec
-	(*Principal)(nil),      // 24: homeagent.v1.Principal
-	(*Approval)(nil),       // 25: homeagent.v1.Approval
-	(*Timer)(nil),          // 26: homeagent.v1.Timer
+	(*StopsRecord)(nil),    // 8: homeagent.v1.StopsRecord
+	(*AgentRecord)(nil),    // 9: homeagent.v1.AgentRecord
+	(*ConfigRecord)(nil),   // 10: homeagent.v1.ConfigRecord
+	(*ApprovalRecord)(nil), // 11: homeagent.v1.ApprovalRecord
+	(*TimerRecord)(nil),    // 12: homeagent.v1.TimerRecord
+	(*TokenRecord)(nil),    // 13: homeagent.v1.TokenRecord
+	(*AsideRecord)(nil),    // 14: homeagent.v1.AsideRecord
+	(*Input)(nil),          // 15: homeagent.v1.Input
+	(TaskState)(0),         // 16: homeagent.v1.TaskState
+	(End)(0),               // 17: homeagent.v1.End
+	(*Usage)(nil),          // 18: homeagent.v1.Usage
+	(*JournalEntry)(nil),   // 19: homeagent.v1.JournalEntry
+	(*OutputIntent)(nil),   // 20: homeagent.v1.OutputIntent
+	(*OutputReceipt)(nil),  // 21: homeagent.v1.OutputReceipt
+	(*Block)(nil),          // 22: homeagent.v1.Block
+	(*Event)(nil),          // 23: homeagent.v1.Event
+	(*StopMoment)(nil),     // 24: homeagent.v1.StopMoment
+	(*AgentSpec)(nil),      // 25: homeagent.v1.AgentSpec
+	(*Principal)(nil),      // 26: homeagent.v1.Principal
+	(*Approval)(nil),       // 27: homeagent.v1.Approval
+	(*Timer)(nil),          // 28: homeagent.v1.Timer
 }
 var file_messages_record_proto_depIdxs = []int32{
-	14, // 0: homeagent.v1.InboxRecord.input:type_name -> homeagent.v1.Input
-	15, // 1: homeagent.v1.TaskRecord.state:type_name -> homeagent.v1.TaskState
-	16, // 2: homeagent.v1.TaskRecord.end:type_name -> homeagent.v1.End
-	17, // 3: homeagent.v1.TaskRecord.usage:type_name -> homeagent.v1.Usage
-	18, // 4: homeagent.v1.JournalRecord.entry:type_name -> homeagent.v1.JournalEntry
-	19, // 5: homeagent.v1.OutputRecord.intent:type_name -> homeagent.v1.OutputIntent
-	20, // 6: homeagent.v1.OutputRecord.receipt:type_name -> homeagent.v1.OutputReceipt
-	21, // 7: homeagent.v1.BlockRecord.block:type_name -> homeagent.v1.Block
-	22, // 8: homeagent.v1.EventRecord.event:type_name -> homeagent.v1.Event
-	23, // 9: homeagent.v1.AgentRecord.agent:type_name -> homeagent.v1.AgentSpec
-	24, // 10: homeagent.v1.ConfigRecord.by:type_name -> homeagent.v1.Principal
-	25, // 11: homeagent.v1.ApprovalRecord.approval:type_name -> homeagent.v1.Approval
-	26, // 12: homeagent.v1.TimerRecord.timer:type_name -> homeagent.v1.Timer
-	24, // 13: homeagent.v1.TokenRecord.principal:type_name -> homeagent.v1.Principal
-	14, // 14: homeagent.v1.AsideRecord.input:type_name -> homeagent.v1.Input
-	18, // 15: homeagent.v1.AsideRecord.journal:type_name -> homeagent.v1.JournalEntry
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	15, // 0: homeagent.v1.InboxRecord.input:type_name -> homeagent.v1.Input
+	16, // 1: homeagent.v1.TaskRecord.state:type_name -> homeagent.v1.TaskState
+	17, // 2: homeagent.v1.TaskRecord.end:type_name -> homeagent.v1.End
+	18, // 3: homeagent.v1.TaskRecord.usage:type_name -> homeagent.v1.Usage
+	19, // 4: homeagent.v1.JournalRecord.entry:type_name -> homeagent.v1.JournalEntry
+	20, // 5: homeagent.v1.OutputRecord.intent:type_name -> homeagent.v1.OutputIntent
+	21, // 6: homeagent.v1.OutputRecord.receipt:type_name -> homeagent.v1.OutputReceipt
+	22, // 7: homeagent.v1.BlockRecord.block:type_name -> homeagent.v1.Block
+	23, // 8: homeagent.v1.EventRecord.event:type_name -> homeagent.v1.Event
+	24, // 9: homeagent.v1.StopsRecord.moments:type_name -> homeagent.v1.StopMoment
+	25, // 10: homeagent.v1.AgentRecord.agent:type_name -> homeagent.v1.AgentSpec
+	26, // 11: homeagent.v1.ConfigRecord.by:type_name -> homeagent.v1.Principal
+	27, // 12: homeagent.v1.ApprovalRecord.approval:type_name -> homeagent.v1.Approval
+	28, // 13: homeagent.v1.TimerRecord.timer:type_name -> homeagent.v1.Timer
+	26, // 14: homeagent.v1.TokenRecord.principal:type_name -> homeagent.v1.Principal
+	15, // 15: homeagent.v1.AsideRecord.input:type_name -> homeagent.v1.Input
+	19, // 16: homeagent.v1.AsideRecord.journal:type_name -> homeagent.v1.JournalEntry
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_messages_record_proto_init() }
@@ -1187,7 +1238,7 @@ func file_messages_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_record_proto_rawDesc), len(file_messages_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

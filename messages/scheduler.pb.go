@@ -186,7 +186,9 @@ type Offer struct {
 	// The input.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	// Its inbox sequence.
-	Sequence      uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// True when a stop came while it was on its way: it ends as stopped.
+	Stopped       bool `protobuf:"varint,3,opt,name=stopped,proto3" json:"stopped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -235,8 +237,16 @@ func (x *Offer) GetSequence() uint64 {
 	return 0
 }
 
-// StopAll stops what runs and takes the quota of what already waits. Sent by admin, channels and a parent agent to
-// scheduler; control lane; answered with StopResult.
+func (x *Offer) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
+// StopAll stops what runs and takes the quota of what already waits. Sent by admin to channels, which marks what is on
+// its way in and passes it on, and by channels, a parent agent and the scheduler itself (to its agent, for the
+// residents); control lane; answered with StopResult once the stop is on disk, or cannot be written in time.
 type StopAll struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Conversation to stop; empty means the whole agent.
@@ -245,8 +255,10 @@ type StopAll struct {
 	Principal *Principal `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
 	// Inputs that wait elsewhere for this agent (channel buffers), added to the quota.
 	WaitingElsewhere int32 `protobuf:"varint,3,opt,name=waiting_elsewhere,json=waitingElsewhere,proto3" json:"waiting_elsewhere,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Agent path, for channels; empty means "main". Others are the agent themselves.
+	Agent         string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StopAll) Reset() {
@@ -300,12 +312,20 @@ func (x *StopAll) GetWaitingElsewhere() int32 {
 	return 0
 }
 
-// StopResult answers StopAll once every stopped task has its end on its way.
+func (x *StopAll) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+// StopResult answers StopAll.
 type StopResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Turns ended: running and suspended.
 	Stopped int32 `protobuf:"varint,1,opt,name=stopped,proto3" json:"stopped,omitempty"`
-	// Waiting tasks that will be ended without running.
+	// Waiting tasks that will be ended without running, those on their way in and those of residents included. What an
+	// earlier stop has taken is not counted again.
 	Quota         int32 `protobuf:"varint,2,opt,name=quota,proto3" json:"quota,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1176,7 +1196,9 @@ func (x *SteerTaken) GetTaken() bool {
 
 // SchedulerQuery asks a scheduler for its figures. Sent by admin; answered with SchedulerState.
 type SchedulerQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Most waiting tasks to list; zero means all, negative none.
+	Most          int32 `protobuf:"varint,1,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1211,6 +1233,13 @@ func (*SchedulerQuery) Descriptor() ([]byte, []int) {
 	return file_messages_scheduler_proto_rawDescGZIP(), []int{15}
 }
 
+func (x *SchedulerQuery) GetMost() int32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
 // SchedulerState answers SchedulerQuery.
 type SchedulerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1227,7 +1256,9 @@ type SchedulerState struct {
 	// Tasks that a stop has ended and whose end is not on disk yet.
 	StopQuota int32 `protobuf:"varint,6,opt,name=stop_quota,json=stopQuota,proto3" json:"stop_quota,omitempty"`
 	// Tasks that wait for approvals, off the stack.
-	Parked        []*TaskView `protobuf:"bytes,7,rep,name=parked,proto3" json:"parked,omitempty"`
+	Parked []*TaskView `protobuf:"bytes,7,rep,name=parked,proto3" json:"parked,omitempty"`
+	// How many wait in all, also those not listed.
+	Waiting       int32 `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1309,6 +1340,13 @@ func (x *SchedulerState) GetParked() []*TaskView {
 		return x.Parked
 	}
 	return nil
+}
+
+func (x *SchedulerState) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
 }
 
 // TaskView shows one task.
@@ -1596,14 +1634,16 @@ var File_messages_scheduler_proto protoreflect.FileDescriptor
 
 const file_messages_scheduler_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/scheduler.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x19messages/completion.proto\x1a\x14messages/input.proto\x1a\x15messages/ledger.proto\"N\n" +
+	"\x18messages/scheduler.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\x1a\x19messages/completion.proto\x1a\x14messages/input.proto\x1a\x15messages/ledger.proto\"h\n" +
 	"\x05Offer\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x04R\bsequence\"\x91\x01\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
+	"\astopped\x18\x03 \x01(\bR\astopped\"\xa7\x01\n" +
 	"\aStopAll\x12\"\n" +
 	"\fconversation\x18\x01 \x01(\tR\fconversation\x125\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x17.homeagent.v1.PrincipalR\tprincipal\x12+\n" +
-	"\x11waiting_elsewhere\x18\x03 \x01(\x05R\x10waitingElsewhere\"<\n" +
+	"\x11waiting_elsewhere\x18\x03 \x01(\x05R\x10waitingElsewhere\x12\x14\n" +
+	"\x05agent\x18\x04 \x01(\tR\x05agent\"<\n" +
 	"\n" +
 	"StopResult\x12\x18\n" +
 	"\astopped\x18\x01 \x01(\x05R\astopped\x12\x14\n" +
@@ -1685,8 +1725,9 @@ const file_messages_scheduler_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x12\x14\n" +
-	"\x05taken\x18\x03 \x01(\bR\x05taken\"\x10\n" +
-	"\x0eSchedulerQuery\"\xc0\x02\n" +
+	"\x05taken\x18\x03 \x01(\bR\x05taken\"$\n" +
+	"\x0eSchedulerQuery\x12\x12\n" +
+	"\x04most\x18\x01 \x01(\x05R\x04most\"\xda\x02\n" +
 	"\x0eSchedulerState\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x120\n" +
 	"\arunning\x18\x02 \x01(\v2\x16.homeagent.v1.TaskViewR\arunning\x12,\n" +
@@ -1695,7 +1736,8 @@ const file_messages_scheduler_proto_rawDesc = "" +
 	"\bcounters\x18\x05 \x01(\v2\x1f.homeagent.v1.SchedulerCountersR\bcounters\x12\x1d\n" +
 	"\n" +
 	"stop_quota\x18\x06 \x01(\x05R\tstopQuota\x12.\n" +
-	"\x06parked\x18\a \x03(\v2\x16.homeagent.v1.TaskViewR\x06parked\"\xfe\x02\n" +
+	"\x06parked\x18\a \x03(\v2\x16.homeagent.v1.TaskViewR\x06parked\x12\x18\n" +
+	"\awaiting\x18\b \x01(\x05R\awaiting\"\xfe\x02\n" +
 	"\bTaskView\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x05R\x05level\x12\x1c\n" +
