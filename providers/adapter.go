@@ -19,7 +19,21 @@ type Adapter interface {
 	// Info is constant for the adapter's life.
 	Info() Info
 	// Open starts one call. The exchange belongs to one goroutine.
-	Open(ctx context.Context, src *Source, req *Request) (Exchange, error)
+	// fetch is how the adapter's http functions ask the source's server; nil
+	// refuses them.
+	Open(ctx context.Context, src *Source, req *Request, fetch Fetch) (Exchange, error)
+}
+
+// Fetch makes one small request to the source's own server beside the call,
+// such as for a token. body is nil for GET. The error is safe to show.
+type Fetch func(ctx context.Context, target string, headers map[string]string, body []byte) (*Fetched, error)
+
+// Fetched is the answer to a Fetch.
+type Fetched struct {
+	Status int
+	// Headers with lower-case names; Body of at most 1 MiB.
+	Headers map[string]string
+	Body    []byte
 }
 
 // Info says what an adapter is.
@@ -33,11 +47,32 @@ type Info struct {
 	Local bool
 	// Streams tells that the adapter can ask for streams.
 	Streams bool
-	// Tools, Vision and Audio tell what it can carry.
-	Tools, Vision, Audio bool
+	// Tools, Vision and Audio tell what it can carry; Thinking that it can ask for
+	// thought, Structured that it can ask for text that follows a schema.
+	Tools, Vision, Audio, Thinking, Structured bool
+	// Auth says how a request proves whose it is.
+	Auth Auth
+	// Extends names the adapter that this one is a profile of; empty for none.
+	Extends string
 	// File it came from, for people; "embedded/…" for built-in ones.
 	File string
 }
+
+// Auth says how requests of an adapter prove whose they are.
+type Auth struct {
+	// Kind is "key", where the adapter's headers place the key, or "aws", where
+	// the request is signed (Signature Version 4) when the source's key has the
+	// form ID:SECRET or ID:SECRET:TOKEN; any other key goes into the headers.
+	Kind string
+	// Service is the signing name, such as "bedrock"; only for "aws".
+	Service string
+}
+
+// The kinds of Auth.
+const (
+	AuthKey = "key"
+	AuthAWS = "aws"
+)
 
 // Request is what an adapter turns into a vendor's request.
 type Request struct {
@@ -70,8 +105,14 @@ type Exchange interface {
 
 // Prepared is a vendor's request, without its base and without the key.
 type Prepared struct {
-	// Endpoint is appended to the base.
+	// Base of the address: the source's own, else the adapter's default with its
+	// places filled in. Never empty but for local adapters.
+	Base string
+	// Endpoint is appended to the base; what it needs escaped is escaped.
 	Endpoint string
+	// Region is where an "aws" request is signed for; empty means that the
+	// address tells.
+	Region string
 	// Headers may contain KeyPlace; such a header is left out when there is no key.
 	Headers map[string]string
 	// Body is JSON.
@@ -99,10 +140,13 @@ type Piece struct {
 	Tools                    []ToolPiece
 	// Finish is set by the vendor's end mark.
 	Finish messages.Finish
-	// Usage overwrites what came before, field by field where not zero.
+	// Usage overwrites what came before, field by field where Reported says so.
 	Usage *messages.Usage
-	// Replay replaces the replay material.
-	Replay []byte
+	// Replay has items of replay material to append, each one JSON value.
+	Replay [][]byte
+	// ServerBlocks are types of content that the vendor's server made and that
+	// has no other place here.
+	ServerBlocks []string
 	// Model as the wire says it.
 	Model string
 	// Done tells that nothing follows; the stream is not read further.
@@ -128,8 +172,10 @@ type Fault struct {
 	Kind messages.ErrorKind
 	// Status that the error itself claims; 0 when none.
 	Status int
-	// Code and Message of the vendor.
+	// Code and Message of the vendor; Numeric tells that the code is a number on
+	// the wire.
 	Code, Message string
+	Numeric       bool
 	// RetryAfter in seconds; 0 when not said.
 	RetryAfter float64
 }

@@ -18,7 +18,8 @@ type assembly struct {
 	refusal strings.Builder
 	slots   []*slot
 	usage   *messages.Usage
-	replay  []byte
+	replay  []byte // the items with commas between them
+	blocks  []string
 	model   string
 	finish  messages.Finish
 	done    bool
@@ -65,8 +66,15 @@ func (a *assembly) add(p Piece) (*messages.Delta, error) {
 	if p.Usage != nil {
 		a.count(p.Usage)
 	}
-	if p.Replay != nil {
-		a.replay = p.Replay
+	for _, item := range p.Replay {
+		if len(a.replay) > 0 {
+			a.replay = append(a.replay, ',')
+		}
+		a.replay = append(a.replay, item...)
+	}
+	a.blocks = append(a.blocks, p.ServerBlocks...)
+	if len(a.replay) > a.limit || len(a.blocks) > maxBlocks || len(a.slots) > maxCalls {
+		return nil, fmt.Errorf("an answer with more than %d bytes of replay material, %d blocks or %d calls", a.limit, maxBlocks, maxCalls)
 	}
 	if p.Model != "" {
 		a.model = p.Model
@@ -79,6 +87,12 @@ func (a *assembly) add(p Piece) (*messages.Delta, error) {
 	return d, nil
 }
 
+// Caps that no honest answer comes near.
+const (
+	maxBlocks = 1000
+	maxCalls  = 1000
+)
+
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // count overwrites: vendors repeat cumulative figures, so adding would double.
@@ -86,21 +100,37 @@ func (a *assembly) count(u *messages.Usage) {
 	if a.usage == nil {
 		a.usage = &messages.Usage{}
 	}
-	for _, f := range []struct {
-		to   *int64
-		from int64
-	}{
-		{&a.usage.Input, u.Input},
-		{&a.usage.Output, u.Output},
-		{&a.usage.Cached, u.Cached},
-		{&a.usage.Reasoning, u.Reasoning},
-		{&a.usage.CacheWrite, u.CacheWrite},
-		{&a.usage.PromptTotal, u.PromptTotal},
-		{&a.usage.Total, u.Total},
-	} {
-		if f.from != 0 {
-			*f.to = f.from
+	to, from := Figures(a.usage), Figures(u)
+	for i := range from {
+		if u.Reported&from[i].Bit != 0 {
+			*to[i].Value = *from[i].Value
 		}
+	}
+	a.usage.Reported |= u.Reported
+}
+
+// Figure is one figure of a usage.
+type Figure struct {
+	// Name as adapters call it.
+	Name string
+	// Bit of Usage.Reported.
+	Bit uint32
+	// Value in the usage.
+	Value *int64
+}
+
+// Figures gives the figures of u, in the order of their field numbers.
+func Figures(u *messages.Usage) []Figure {
+	return []Figure{
+		{"input", 1 << 1, &u.Input},
+		{"output", 1 << 2, &u.Output},
+		{"cached", 1 << 3, &u.Cached},
+		{"reasoning", 1 << 4, &u.Reasoning},
+		{"cache_write", 1 << 5, &u.CacheWrite},
+		{"prompt_total", 1 << 6, &u.PromptTotal},
+		{"total", 1 << 7, &u.Total},
+		{"billed_input", 1 << 8, &u.BilledInput},
+		{"billed_output", 1 << 9, &u.BilledOutput},
 	}
 }
 
@@ -216,7 +246,10 @@ const (
 func (a *assembly) result(cut bool) *messages.CompletionResult {
 	r := &messages.CompletionResult{
 		Text: a.text.String(), Reasoning: a.think.String(), Refusal: a.refusal.String(),
-		Finish: a.finish, Usage: a.usage, Replay: a.replay, Model: a.model,
+		Finish: a.finish, Usage: a.usage, Model: a.model, ServerBlocks: a.blocks,
+	}
+	if len(a.replay) > 0 {
+		r.Replay = append(append([]byte{'['}, a.replay...), ']')
 	}
 	if u := r.Usage; u != nil && u.PromptTotal == 0 {
 		u.PromptTotal = u.Input
@@ -227,7 +260,7 @@ func (a *assembly) result(cut bool) *messages.CompletionResult {
 			CallId: fmt.Sprintf("%s.%d", a.call, i), VendorId: s.id, Name: s.name, Index: int32(i),
 		}
 		if inv.VendorId == "" || ids[inv.VendorId] {
-			inv.VendorId = unused(ids, inv.VendorId, i)
+			inv.VendorId, inv.MadeId = unused(ids, inv.VendorId, i), true
 		}
 		ids[inv.VendorId] = true
 		inv.ArgumentsJson, inv.Invalid = s.arguments()

@@ -1,12 +1,10 @@
 package providers
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -35,6 +33,9 @@ type Options struct {
 	MaxAnswer int
 	// Agent is the User-Agent header; empty means "homed".
 	Agent string
+	// Transport carries requests in place of the network, for the replay of
+	// recorded answers; nil means the network.
+	Transport http.RoundTripper
 }
 
 // Client carries out calls. Safe for concurrent use.
@@ -58,7 +59,11 @@ func NewClient(o Options) *Client {
 	if o.Agent == "" {
 		o.Agent = "homed"
 	}
-	return &Client{o: o, http: newHTTP(o.Dial)}
+	c := &Client{o: o, http: newHTTP(o.Dial)}
+	if o.Transport != nil {
+		c.http.Transport = o.Transport
+	}
+	return c
 }
 
 // Close closes idle connections and waits for what reads the tails of finished
@@ -206,7 +211,8 @@ func (r *run) open(ctx context.Context) error {
 	if req.Media, err = r.media(ctx, a.Info()); err != nil {
 		return err
 	}
-	r.ex, err = a.Open(ctx, r.src, req)
+	r.key = r.src.key().Reveal()
+	r.ex, err = a.Open(ctx, r.src, req, r.fetch)
 	return err
 }
 
@@ -216,7 +222,8 @@ func (r *run) repaired() *messages.CompletionRequest {
 	return &messages.CompletionRequest{
 		CallId: q.CallId, TaskId: q.TaskId, Agent: q.Agent, Tools: q.Tools, MaxTokens: q.MaxTokens,
 		Temperature: q.Temperature, Recalled: q.Recalled, MemoryNone: q.MemoryNone, Question: q.Question,
-		Source: q.Source, Messages: Repair(q.Messages, r.src.Name),
+		Source: q.Source, ToolChoice: q.ToolChoice, OutputSchemaJson: q.OutputSchemaJson, Thinking: q.Thinking,
+		Messages: Repair(q.Messages, r.src.Name),
 	}
 }
 
@@ -291,7 +298,7 @@ func (r *run) fault(f *Fault, status int, header http.Header) *Failure {
 		text = strings.TrimSpace("the source refused " + f.Code)
 	}
 	out := r.fail(kind, text, nil)
-	out.Status, out.Code = status, shown(f.Code, r.key)
+	out.Status, out.Code, out.Numeric = status, shown(f.Code, r.key), f.Numeric
 	if out.RetryAfter = seconds(f.RetryAfter); out.RetryAfter == 0 && header != nil {
 		out.RetryAfter = RetryAfter(header, time.Now())
 	}
@@ -307,8 +314,11 @@ func (r *run) close(ctx context.Context, readErr error) (bool, *Failure) {
 	if ctx.Err() != nil {
 		return true, r.settle(ctx, ctx.Err())
 	}
-	if readErr != nil && errors.Is(readErr, framing.ErrTooLarge) {
+	switch {
+	case errors.Is(readErr, framing.ErrTooLarge):
 		return true, r.fail(messages.ErrorKind_ERROR_KIND_SERVER, "an event of the stream is larger than allowed", readErr)
+	case errors.Is(readErr, framing.ErrDamaged):
+		return true, r.fail(messages.ErrorKind_ERROR_KIND_SERVER, "an event of the stream arrived damaged", readErr)
 	}
 	if r.watch != nil && r.events == 0 && readErr == nil {
 		return true, r.fail(messages.ErrorKind_ERROR_KIND_SERVER, "the server sent an empty answer", nil)
@@ -317,43 +327,10 @@ func (r *run) close(ctx context.Context, readErr error) (bool, *Failure) {
 	return true, f
 }
 
-func (r *run) request(ctx context.Context, info Info, prep *Prepared) (*http.Request, error) {
-	base := r.src.BaseURL
-	if base == "" {
-		base = info.BaseURL
-	}
-	if base == "" {
-		return nil, fmt.Errorf("%w %q: base_url: the adapter %s has no default", ErrSource, r.src.Name, info.Name)
-	}
-	target, err := join(base, prep.Endpoint)
-	if err != nil {
-		return nil, err
-	}
-	hr, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, r.watch.trace()), http.MethodPost, target, bytes.NewReader(prep.Body))
-	if err != nil {
-		return nil, err
-	}
-	hr.Header.Set("Content-Type", "application/json")
-	hr.Header.Set("User-Agent", r.c.o.Agent)
-	r.key = r.src.key().Reveal()
-	for _, set := range []map[string]string{prep.Headers, r.src.Headers} {
-		for name, value := range set {
-			if strings.Contains(value, KeyPlace) {
-				if r.key == "" {
-					continue
-				}
-				value = strings.ReplaceAll(value, KeyPlace, r.key)
-			}
-			hr.Header.Set(name, value)
-		}
-	}
-	return hr, nil
-}
-
 func (r *run) remote(ctx context.Context, cancel context.CancelCauseFunc, info Info, prep *Prepared) (bool, *Failure) {
 	r.watch = newWatch(cancel, r.src)
 	defer r.watch.stop()
-	hr, err := r.request(ctx, info, prep)
+	hr, err := r.request(httptrace.WithClientTrace(ctx, r.watch.trace()), info, prep)
 	if err != nil {
 		return true, r.settle(ctx, err)
 	}
@@ -368,7 +345,11 @@ func (r *run) remote(ctx context.Context, cancel context.CancelCauseFunc, info I
 		return true, r.refused(ctx, resp)
 	}
 	kind := framing.Choose(info.Framing, resp.Header.Get("Content-Type"))
-	rd, err := framing.New(kind, resp.Body, r.c.o.MaxAnswer)
+	plain, err := unpacked(resp)
+	if err != nil {
+		return r.close(ctx, err)
+	}
+	rd, err := framing.New(kind, plain, r.c.o.MaxAnswer)
 	if err != nil {
 		return true, r.fail(messages.ErrorKind_ERROR_KIND_ADAPTER, err.Error(), err)
 	}
@@ -427,14 +408,15 @@ func (r *run) refused(ctx context.Context, resp *http.Response) *Failure {
 			Message: "the server redirects to another address, which is not followed", Hint: "Set the source's base_url to the final address.",
 		}
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	plain, err := unpacked(resp)
+	if err != nil {
+		plain = resp.Body
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, maxRefusal))
 	if err != nil && ctx.Err() != nil {
 		return r.settle(ctx, err)
 	}
-	e := HTTPError{Status: resp.StatusCode, Body: text, Headers: make(map[string]string)}
-	for name := range resp.Header {
-		e.Headers[strings.ToLower(name)] = resp.Header.Get(name)
-	}
+	e := HTTPError{Status: resp.StatusCode, Body: text, Headers: lower(resp.Header)}
 	f, err := r.ex.Classify(ctx, e)
 	if err != nil {
 		return r.settle(ctx, err)

@@ -37,8 +37,10 @@ type Failure struct {
 	Source string
 	// Status is the HTTP status, 0 when there was none.
 	Status int
-	// Code is the vendor's own error code; may be empty.
-	Code string
+	// Code is the vendor's own error code; may be empty. Numeric tells that it is
+	// a number on the wire.
+	Code    string
+	Numeric bool
 	// Message says what happened; Hint what to do, may be empty.
 	Message string
 	Hint    string

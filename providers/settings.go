@@ -22,8 +22,17 @@ func FromConfig(c configs.Source) Source {
 		APIKey:  func() configs.Secret { return c.APIKey },
 		Connect: c.TimeoutConnect, FirstByte: c.TimeoutFirstByte, Idle: c.TimeoutIdle, Total: c.TimeoutTotal,
 		Priority: c.Priority, MaxConcurrent: c.MaxConcurrent, ContextWindow: c.ContextWindow, MaxTokens: c.MaxTokens,
-		Temperature: c.Temperature, Thinking: c.Thinking, Vision: c.Vision, Audio: c.Audio, Disabled: !c.Enabled,
+		Temperature: c.Temperature, Thinking: effort(c.Thinking), Vision: c.Vision, Audio: c.Audio, Disabled: !c.Enabled,
 	}
+}
+
+// effort gives what the switch means: off leaves it to the server, for not every
+// model can be told to stop thinking.
+func effort(thinking bool) string {
+	if thinking {
+		return "on"
+	}
+	return ""
 }
 
 // FromSpec gives the source of a spec and its key, with default limits.
@@ -53,7 +62,7 @@ func (s Source) HasKey() bool { return s.key().IsSet() }
 // away. See Route.
 func (s Source) Print() string {
 	h := sha256.New()
-	for _, part := range []string{s.Adapter, s.BaseURL, s.Model, s.key().Reveal(), string(s.Extra)} {
+	for _, part := range []string{s.Adapter, s.BaseURL, s.Model, s.key().Reveal(), string(s.Extra), string(s.Options)} {
 		_, _ = fmt.Fprintf(h, "%d:%s,", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])

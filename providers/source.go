@@ -7,6 +7,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +31,12 @@ type Source struct {
 	APIKey func() configs.Secret
 	// Headers are added to each request; they win over the adapter's.
 	Headers map[string]string
-	// Extra is a JSON object whose fields are set in each request body; they win.
+	// Extra is a JSON object that is merged into each request body and wins:
+	// objects field by field, null removes, anything else replaces.
 	Extra []byte
+	// Options is a JSON object of what the adapter leaves to be set, such as a
+	// region; each field takes the place of the adapter's own, null removes it.
+	Options []byte
 	// Connect bounds connecting with TLS, FirstByte the wait from then to the
 	// first byte of the answer, Idle each silence after it, Total the call.
 	// Zero takes 10 s, 2 min, 1 min, 10 min.
@@ -46,8 +51,9 @@ type Source struct {
 	MaxTokens int
 	// Temperature; nil sends none.
 	Temperature *float64
-	// Thinking asks the model to think, where the adapter can.
-	Thinking bool
+	// Thinking says how much the model is asked to think, where the adapter can
+	// ask: empty leaves it to the server, else one of Efforts.
+	Thinking string
 	// Vision and Audio tell what media the model takes.
 	Vision, Audio bool
 	// Whole asks for answers in one piece instead of streams, for servers whose
@@ -115,14 +121,20 @@ func (s Source) Check() error {
 			return bad("headers", fmt.Sprintf("the value of %s has a line end", http.CanonicalHeaderKey(name)))
 		}
 	}
-	if len(s.Extra) > 0 {
+	for field, text := range map[string][]byte{"extra_body": s.Extra, "options": s.Options} {
 		var m map[string]json.RawMessage
-		if err := json.Unmarshal(s.Extra, &m); err != nil {
-			return bad("extra_body", "not a JSON object")
+		if len(text) > 0 && json.Unmarshal(text, &m) != nil {
+			return bad(field, "not a JSON object")
 		}
+	}
+	if s.Thinking != "" && !slices.Contains(Efforts, s.Thinking) {
+		return bad("thinking", "legal are "+strings.Join(Efforts, ", "))
 	}
 	return nil
 }
+
+// Efforts are what a source or a request may say of thinking.
+var Efforts = []string{"off", "on", "minimal", "low", "medium", "high", "max"}
 
 func checkBase(text string) error {
 	u, err := url.Parse(text)
@@ -148,8 +160,14 @@ func join(base, endpoint string) (string, error) {
 		return "", fmt.Errorf("%w: base_url: not a URL", ErrSource)
 	}
 	path, query, _ := strings.Cut(endpoint, "?")
-	u.Path = strings.TrimRight(u.Path, "/") + "/" + strings.TrimLeft(path, "/")
-	u.RawPath = ""
+	if path != "" {
+		raw := strings.TrimRight(u.EscapedPath(), "/") + "/" + strings.TrimLeft(path, "/")
+		plain, err := url.PathUnescape(raw)
+		if err != nil {
+			return "", fmt.Errorf("%w: the path %q is not escaped as it should be", ErrSource, path)
+		}
+		u.Path, u.RawPath = plain, raw
+	}
 	if query != "" {
 		if u.RawQuery != "" {
 			query = u.RawQuery + "&" + query

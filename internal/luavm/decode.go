@@ -36,6 +36,8 @@ type decoder struct {
 	b []byte
 	i int
 	s *State
+	// keys makes str give its text without a state.
+	keys bool
 }
 
 func (d *decoder) document() (lua.LValue, error) {
@@ -243,7 +245,7 @@ func (d *decoder) str() (string, error) {
 		case c == '"':
 			s := d.b[start:d.i]
 			d.i++
-			if d.s == nil {
+			if d.s == nil && !d.keys {
 				return "", nil
 			}
 			if !utf8.Valid(s) {

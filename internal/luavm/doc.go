@@ -17,6 +17,8 @@
 //	json.object([table])      marks a table as an object, also when it is empty
 //	json.raw(text)            JSON text that is written as it stands
 //	json.get(value, key, ...) the value at a path, or nil where a step is missing or null
+//	json.pick(text, key, ...) the original bytes at a path of JSON text, as a raw value, or nil
+//	json.empty_array, json.empty_object   [] and {} as they are written
 //
 // # Guarantees
 //

@@ -111,8 +111,10 @@ func (s *State) newRaw(b []byte) *lua.LUserData {
 func (s *State) jsonLib() *lua.LTable {
 	mod := s.vm.NewTable()
 	mod.RawSetString("null", s.null)
+	mod.RawSetString("empty_array", s.newRaw([]byte("[]")))
+	mod.RawSetString("empty_object", s.newRaw([]byte("{}")))
 	for name, fn := range map[string]lua.LGFunction{
-		"encode": s.luaEncode, "decode": s.luaDecode, "raw": s.luaRaw, "get": s.luaGet,
+		"encode": s.luaEncode, "decode": s.luaDecode, "raw": s.luaRaw, "get": s.luaGet, "pick": s.luaPick,
 		"array":  func(L *lua.LState) int { return s.luaMark(L, s.arrayMT) },
 		"object": func(L *lua.LState) int { return s.luaMark(L, s.objectMT) },
 	} {
@@ -151,6 +153,35 @@ func (s *State) luaRaw(L *lua.LState) int {
 		s.raise(L, err)
 	}
 	L.Push(s.newRaw([]byte(text)))
+	return 1
+}
+
+// luaPick gives the original bytes at a path of JSON text as a raw value.
+func (s *State) luaPick(L *lua.LState) int {
+	text := L.CheckString(1)
+	s.pay(L, "json.pick", len(text))
+	path := make([]any, 0, L.GetTop())
+	for i := 2; i <= L.GetTop(); i++ {
+		switch k := L.Get(i).(type) {
+		case lua.LString:
+			path = append(path, string(k))
+		case lua.LNumber:
+			path = append(path, int(k))
+		default:
+			L.ArgError(i, "a key or an index expected")
+		}
+	}
+	b, err := Pick([]byte(text), path...)
+	switch {
+	case err != nil:
+		L.Push(lua.LNil)
+		L.Push(lua.LString(err.Error()))
+		return 2
+	case b == nil || string(b) == "null":
+		L.Push(lua.LNil)
+	default:
+		L.Push(s.newRaw(b))
+	}
 	return 1
 }
 

@@ -21,6 +21,14 @@ type Options struct {
 	// Hosts are the modules a script sees beside the standard ones:
 	// module name, function name, function.
 	Hosts map[string]map[string]Host
+	// Funcs are global functions.
+	Funcs map[string]Host
+	// Use finds the program that use(name) runs while a script is loaded, so
+	// that scripts can build on each other; nil means that there is no use.
+	Use func(name string) (*Program, error)
+	// Ready is called at the end of New, when the exports are there and use
+	// still works; an error ends New.
+	Ready func(s *State) error
 	// Print receives what the script prints, one line a call; nil drops it.
 	Print func(line string)
 }
@@ -39,6 +47,14 @@ type State struct {
 	objectMT *lua.LTable
 	rawMT    *lua.LTable
 	exports  Value
+	owner    any
+
+	// env is where all programs of the state run; used holds what use has run,
+	// nil for what is being run.
+	env   *lua.LTable
+	use   func(name string) (*Program, error)
+	used  map[string]lua.LValue
+	ready bool
 
 	// cause is what raise stopped the script with; the script may have caught
 	// it, so it counts only when the text comes out again.
@@ -75,19 +91,33 @@ func New(ctx context.Context, p *Program, o Options) (*State, error) {
 		}
 		lib.RawSetString(name, mod)
 	}
+	for name, fn := range o.Funcs {
+		lib.RawSetString(name, s.host(fn))
+	}
+	if o.Use != nil {
+		s.use, s.used = o.Use, make(map[string]lua.LValue)
+		lib.RawSetString("use", s.vm.NewFunction(s.luaUse))
+	}
 	env, meta := s.vm.NewTable(), s.vm.NewTable()
 	meta.RawSetString("__index", lib)
 	meta.RawSetString("__newindex", lib)
 	meta.RawSetString("__metatable", lua.LString("globals"))
 	env.Metatable = meta
 	lib.RawSetString("_G", env)
+	s.env = env
 	fn := s.vm.NewFunctionFromProto(p.proto)
 	fn.Env = env
 	out, err := s.Call(ctx, Value{fn})
+	if err == nil && o.Ready != nil {
+		s.exports = out
+		err = o.Ready(s)
+		out = s.exports
+	}
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
+	s.ready = true
 	meta.RawSetString("__newindex", s.vm.NewFunction(func(L *lua.LState) int {
 		L.RaiseError("global %q cannot be set in a call: use local, or the state that is passed in", L.ToString(2))
 		return 0
@@ -98,6 +128,23 @@ func New(ctx context.Context, p *Program, o Options) (*State, error) {
 
 // Exports gives what the script returned when it was loaded.
 func (s *State) Exports() Value { return s.exports }
+
+// SetExports replaces what the script returned; for Options.Ready.
+func (s *State) SetExports(v Value) { s.exports = v }
+
+// Owner gives what SetOwner was given; nil at first. Host functions find by it
+// for whom they work.
+func (s *State) Owner() any { return s.owner }
+
+// SetOwner says for whom the state works until it is set again.
+func (s *State) SetOwner(v any) { s.owner = v }
+
+// Context is that of the call under way; for host functions.
+func (s *State) Context() context.Context { return s.budget.outer }
+
+// Waited takes time that a host function spent waiting for somebody else out of
+// the call's time limit.
+func (s *State) Waited(d time.Duration) { s.budget.deadline = s.budget.deadline.Add(d) }
 
 // Broken tells that a call ended by its budget, its deadline or a crash of the
 // interpreter. Such a state must not be used again.

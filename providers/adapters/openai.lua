@@ -1,105 +1,13 @@
--- OpenAI chat completions, and every server that speaks them: the vendor's own,
--- Azure, DeepSeek, Qwen, Kimi, GLM, Groq, Mistral's common part, xAI,
--- OpenRouter, Together, vLLM, SGLang, llama.cpp, LM Studio, Ollama's /v1.
+-- OpenAI chat completions, and every server that speaks them. What differs from
+-- server to server is data: the options below, which profiles (files with
+-- extends = "openai") and the source's own options change.
 
+local errors = use("_errors")
 local get, null = json.get, json.null
+local fault, envelope = errors.fault, errors.envelope
 
 local function str(v)
   if type(v) == "string" and v ~= "" then return v end
-end
-
--- Errors ---------------------------------------------------------------------
-
-local by_code = {
-  insufficient_quota = "quota_exhausted", quota_exceeded = "quota_exhausted", billing_hard_limit_reached = "quota_exhausted",
-  exceeded_current_quota_error = "quota_exhausted", arrearage = "quota_exhausted", insufficient_balance = "quota_exhausted",
-  ["1113"] = "quota_exhausted", ["1308"] = "quota_exhausted",
-  rate_limit_exceeded = "rate_limit", rate_limit_reached_error = "rate_limit", rate_limit_error = "rate_limit",
-  ["1302"] = "rate_limit", ["1303"] = "rate_limit", too_many_requests = "rate_limit",
-  engine_overloaded_error = "overloaded", overloaded_error = "overloaded", ["1305"] = "overloaded", overloaded = "overloaded",
-  invalid_api_key = "auth", invalidapikey = "auth", authentication_error = "auth", permission_error = "auth", invalid_iam_token = "auth",
-  ["1000"] = "auth", ["1001"] = "auth", ["1002"] = "auth", ["1003"] = "auth", ["1004"] = "auth",
-  context_length_exceeded = "context_overflow", exceed_context_size_error = "context_overflow", string_above_max_length = "context_overflow",
-  request_too_large = "context_overflow", tokens_too_long = "context_overflow", characters_too_long = "context_overflow", ["1261"] = "context_overflow",
-  model_not_found = "model_not_found", deploymentnotfound = "model_not_found", invalid_model = "model_not_found", modelnotfound = "model_not_found",
-  content_filter = "content_blocked", content_policy_violation = "content_blocked", datainspectionfailed = "content_blocked",
-  data_inspection_failed = "content_blocked", unsafe_request = "content_blocked", ["1301"] = "content_blocked", moderation = "content_blocked",
-  tool_use_failed = "tool_use_failed",
-  server_error = "server", internal_server_error = "server", network_error = "server", provider_error = "server",
-  timeout = "timeout", request_timeout = "timeout",
-  unsupported_value = "invalid_request", invalid_request_error = "invalid_request", invalid_prompt = "invalid_request",
-}
-
--- Words in messages, for vendors whose codes say too little. Looked at in order.
-local by_word = {
-  { "insufficient_quota", "quota_exhausted" }, { "insufficient balance", "quota_exhausted" }, { "credit balance", "quota_exhausted" },
-  { "billing", "quota_exhausted" }, { "usage limit", "quota_exhausted" }, { "arrear", "quota_exhausted" }, { "exceeded your current quota", "quota_exhausted" },
-  { "out of credits", "quota_exhausted" }, { "insufficient credits", "quota_exhausted" },
-  { "maximum context length", "context_overflow" }, { "context length", "context_overflow" }, { "context size", "context_overflow" },
-  { "context window", "context_overflow" }, { "too many tokens", "context_overflow" }, { "prompt is too long", "context_overflow" },
-  { "api key", "auth" }, { "api_key", "auth" },
-  { "overloaded", "overloaded" }, { "invalid diff", "server" },
-}
-
-local function by_message(message)
-  message = message:lower()
-  for _, w in ipairs(by_word) do
-    if message:find(w[1], 1, true) then return w[2] end
-  end
-end
-
--- What a status alone settles: a word in the message must not turn a 500 into
--- a broken key.
-local function kind_of(status, code, etype, message)
-  local kind = by_code[(code or ""):lower()]
-  if status == 403 and (etype == "moderation" or message:lower():find("moderation", 1, true) or message:lower():find("guardrail", 1, true)) then
-    return "content_blocked"
-  end
-  if kind and kind ~= "invalid_request" and kind ~= "rate_limit" then return kind end
-  local words = (status < 500 or status == 0) and by_message(message) or nil
-  if status == 429 then return words == "quota_exhausted" and words or kind or "rate_limit" end
-  if words and not (words == "auth" and status ~= 400 and status ~= 401 and status ~= 403) then return words end
-  kind = kind or by_code[(etype or ""):lower()]
-  if status == 404 then return (message:lower():find("model", 1, true) or kind == "model_not_found") and "model_not_found" or "invalid_request" end
-  if kind and not (kind == "invalid_request" and status >= 500) then return kind end
-  return nil -- the status decides
-end
-
--- fault reads an error object as any of these servers writes it.
-local function fault(e, status)
-  if type(e) == "string" then e = { message = e } end
-  if type(e) ~= "table" then return { status = status, kind = kind_of(status, nil, nil, "") , message = "" } end
-  local code, etype = get(e, "code"), str(get(e, "type"))
-  local message = str(get(e, "message")) or str(get(e, "msg")) or ""
-  local claimed = get(e, "status_code") or get(e, "status")
-  if type(claimed) ~= "number" then claimed = nil end
-  if type(code) == "number" then
-    if not claimed and code >= 400 and code < 600 then claimed = code end
-    code = tostring(code)
-  end
-  if status == 0 or status == 200 then status = claimed or 0 end
-  code = str(code) or etype
-  local kind = kind_of(status, code, etype, message .. " " .. (str(get(e, "metadata", "raw")) or ""))
-  if not kind and status == 0 then kind = "server" end
-  return { kind = kind, status = status, code = code, message = message }
-end
-
--- envelope finds the error in a body, or nil: {error}, {code,message},
--- {detail}, {base_resp}.
-local function envelope(body)
-  local e = get(body, "error")
-  if e ~= nil and e ~= false then return e end
-  local base = get(body, "base_resp")
-  if base and get(base, "status_code") and base.status_code ~= 0 then
-    return { code = tostring(base.status_code), message = str(get(base, "status_msg")) }
-  end
-  if get(body, "choices") == nil then
-    if str(get(body, "message")) then return { code = get(body, "code"), type = get(body, "type"), message = body.message } end
-    if get(body, "detail") then
-      return { message = type(body.detail) == "string" and body.detail or json.encode(body.detail) }
-    end
-    if str(get(body, "error_msg")) then return { code = get(body, "error_code"), message = body.error_msg } end
-  end
 end
 
 -- Answers --------------------------------------------------------------------
@@ -195,22 +103,24 @@ local function keep(state, m)
   end
 end
 
+-- material gives the items of what was kept, or nil. The text of
+-- reasoning_content is the reasoning itself, so that only its name is kept.
 local function material(state)
-  if not state.details and not state.content then return nil end
   local out = {}
-  if state.content then out.reasoning_content = true end
+  if state.content then out[1] = { type = "reasoning_content" } end
   if state.details then
-    out.reasoning_details = json.array()
+    local details = json.array()
     for i, d in ipairs(state.details) do
       for f, list in pairs(d.pieces) do d.head[f] = table.concat(list) end
-      out.reasoning_details[i] = d.head
+      details[i] = d.head
     end
+    out[#out + 1] = { type = "reasoning_details", details = details }
   end
-  return json.encode(out)
+  if #out > 0 then return out end
 end
 
 -- one turns a choice's delta or message into a piece.
-local function one(choice, m, piece, state)
+local function one(choice, m, piece, state, codes)
   if type(m) == "table" then
     content(get(m, "content"), piece)
     piece.refusal = str(get(m, "refusal"))
@@ -226,49 +136,49 @@ local function one(choice, m, piece, state)
     local native = get(choice, "native_finish_reason")
     local err = get(choice, "error")
     if finish == "error" or finish == "network_error" or native == "network_error" or err then
-      piece.error = fault(err or { code = finish, message = "the model stopped with an error" }, 0)
+      piece.error = fault(err or { code = finish, message = "the model stopped with an error" }, 0, codes)
     else
       piece.finish = finishes[finish] or "stop"
     end
   elseif get(choice, "error") then
-    piece.error = fault(choice.error, 0)
+    piece.error = fault(choice.error, 0, codes)
   end
 end
 
-local function transform_stream_chunk(event, state)
+local function transform_stream_chunk(event, state, source)
   if event.event == "@end" then
     local m = material(state)
     return m and { replay = m } or nil
   end
-  local e = event.json
+  local e, codes = event.json, source.options.codes
   if not e then
     if event.data == "[DONE]" then return { done = true } end
-    if event.event == "error" then return { error = fault(event.data, 0) } end
+    if event.event == "error" then return { error = fault(event.data, 0, codes) } end
     return nil
   end
   local piece = { usage = usage_of(get(e, "usage") or get(e, "x_groq", "usage")), model = str(get(e, "model")) }
   local choice = get(e, "choices", 1)
   if choice then
-    one(choice, get(choice, "delta") or get(choice, "message"), piece, state)
+    one(choice, get(choice, "delta") or get(choice, "message"), piece, state, codes)
     piece.usage = piece.usage or usage_of(get(choice, "usage"))
   end
   local err = envelope(e)
   if err then
-    piece.error = fault(err, 0)
+    piece.error = fault(err, 0, codes)
     piece.finish = nil
   elseif event.event == "error" then
-    piece.error = fault(e, 0)
+    piece.error = fault(e, 0, codes)
   end
   return piece
 end
 
-local function transform_response(body, state)
-  local err = envelope(body)
+local function transform_response(body, state, source)
+  local err, codes = envelope(body), source.options.codes
   local choice = get(body, "choices", 1)
   local piece = { usage = usage_of(get(body, "usage")), model = str(get(body, "model")) }
-  if choice then one(choice, get(choice, "message") or get(choice, "delta"), piece, state) end
+  if choice then one(choice, get(choice, "message") or get(choice, "delta"), piece, state, codes) end
   if err then
-    piece.error = fault(err, 200)
+    piece.error = fault(err, 200, codes)
     piece.finish = nil
   elseif not choice then
     piece.error = { kind = "server", code = "no_choices", message = "the answer holds no choice" }
@@ -297,75 +207,182 @@ local function parts_of(m)
   return out
 end
 
-local function assistant(m)
+-- recall puts back what the server wants to see again of its own reasoning.
+local function recall(m, out, want)
+  if want == "never" then return end
+  local items = m.replay and json.decode(m.replay) or {}
+  for i, item in ipairs(items) do
+    if item.type == "reasoning_content" then
+      out.reasoning_content = m.reasoning or ""
+    elseif item.type == "reasoning_details" then
+      out.reasoning_details = json.pick(m.replay, i, "details")
+    end
+  end
+  -- Some refuse a call without its reasoning, also where another model made it.
+  if want == "fill" and out.reasoning_content == nil then out.reasoning_content = m.reasoning or "" end
+end
+
+local function assistant(m, o)
   local out = { role = "assistant", content = m.text }
-  if #m.calls == 0 then return out end
+  if #m.calls == 0 then
+    if o.replay == "always" then recall(m, out, o.replay) end
+    return out
+  end
   if m.text == "" then out.content = null end
   out.tool_calls = json.array()
   for i, c in ipairs(m.calls) do
     out.tool_calls[i] = { id = c.id, type = "function", ["function"] = { name = c.name, arguments = c.arguments } }
   end
   -- Servers that reason between tools want their reasoning back with the calls,
-  -- and only with them.
-  local replay = m.replay and json.decode(m.replay)
-  if replay then
-    if get(replay, "reasoning_content") then out.reasoning_content = m.reasoning end
-    if get(replay, "reasoning_details") then out.reasoning_details = replay.reasoning_details end
+  -- and mostly only with them.
+  recall(m, out, o.replay)
+  return out
+end
+
+-- options_for gives the options with those of the rules that fit the model.
+local function options_for(source)
+  local o = source.options
+  if not o.rules then return o end
+  local out = {}
+  for k, v in pairs(o) do out[k] = v end
+  for _, rule in ipairs(o.rules) do
+    if source.model:lower():find(rule.model) then
+      for k, v in pairs(rule) do out[k] = v end
+    end
   end
   return out
 end
 
-local function transform_request(req, source)
-  local body = { model = source.model, messages = json.array() }
+local function set(body, fields)
+  for k, v in pairs(fields or {}) do
+    if type(v) == "table" and type(body[k]) == "table" and #v == 0 then set(body[k], v) else body[k] = v end
+  end
+end
+
+-- think asks for as much thought as is wished: the profile says in which words.
+local function think(body, effort, words)
+  if not effort or not words then return false end
+  set(body, words[effort] or effort ~= "off" and words.on or nil)
+  return effort ~= "off"
+end
+
+local function tool_choice(choice, body, o)
+  if o.tool_choice == false then return end
+  if choice.mode == "tool" then
+    body.tool_choice = { type = "function", ["function"] = { name = choice.name } }
+  else
+    body.tool_choice = choice.mode == "required" and o.required or choice.mode
+  end
+end
+
+local function schema(req, body, o)
+  if o.structured == "object" then
+    body.response_format = { type = "json_object" }
+  elseif o.structured then
+    body.response_format = { type = "json_schema", json_schema = { name = "answer", schema = req.output_schema, strict = true } }
+  end
+end
+
+local function messages(req, o)
+  local out = json.array()
   for i, m in ipairs(req.messages) do
     if m.role == "assistant" then
-      body.messages[i] = assistant(m)
+      out[i] = assistant(m, o)
     elseif m.role == "tool" then
-      body.messages[i] = { role = "tool", tool_call_id = m.call_id, content = m.text }
+      out[i] = { role = "tool", tool_call_id = m.call_id, content = m.text }
+    elseif m.role == "system" then
+      out[i] = { role = o.system_role, content = m.text }
     else
-      body.messages[i] = { role = m.role, content = parts_of(m) }
+      out[i] = { role = m.role, content = parts_of(m) }
     end
   end
+  return out
+end
+
+local function own(source)
+  return source.base_url:find("api.openai.com", 1, true) or source.base_url:find(".azure.com", 1, true)
+end
+
+local function transform_request(req, source)
+  local o = options_for(source)
+  local body = { model = source.model, messages = messages(req, o) }
   if #req.tools > 0 then
     body.tools = json.array()
     for i, t in ipairs(req.tools) do
       body.tools[i] = { type = "function", ["function"] = { name = t.name, description = t.description, parameters = t.parameters } }
     end
+    if req.tool_choice then tool_choice(req.tool_choice, body, o) end
+    if req.stream then set(body, o.tool_stream) end
   end
-  if req.max_tokens then
+  if req.max_tokens and o.max_tokens then
+    local field = o.max_tokens
     -- Only the vendor's own API refuses the old name; only it knows the new one
     -- everywhere.
-    local own = source.base_url:find("api.openai.com", 1, true) or source.base_url:find(".openai.azure.com", 1, true)
-    body[own and "max_completion_tokens" or "max_tokens"] = req.max_tokens
+    if field == "auto" then field = own(source) and "max_completion_tokens" or "max_tokens" end
+    body[field] = req.max_tokens
   end
   body.temperature = req.temperature
+  if req.output_schema then schema(req, body, o) end
   if req.stream then
     body.stream = true
-    body.stream_options = { include_usage = true }
+    if o.stream_usage then body.stream_options = { include_usage = true } end
+  end
+  local thinks = think(body, req.thinking, o.thinking)
+  if not req.stream then set(body, o.whole) end
+  set(body, o.body)
+  for _, field in ipairs(o.drop or {}) do body[field] = nil end
+  if thinks then
+    for _, field in ipairs(o.drop_thinking or {}) do body[field] = nil end
   end
   return body
 end
 
 local function headers(source)
   if source.base_url:find(".azure.com", 1, true) then return { ["api-key"] = "{{api_key}}" } end
+  if source.options.key_header then return { [source.options.key_header] = "{{api_key}}" } end
   return { Authorization = "Bearer {{api_key}}" }
 end
 
-local function classify_error(e)
-  local err = e.json and envelope(e.json)
-  if not err and e.json and (str(get(e.json, "code")) or str(get(e.json, "message"))) then err = e.json end
-  if not err then return { kind = kind_of(e.status, nil, nil, e.text), status = e.status, message = e.json and "" or e.text } end
-  return fault(err, e.status)
+local function classify_error(status, _, body, source)
+  return errors.classified(status, body, source.options.codes)
 end
 
 return {
   contract = 1,
   name = "openai",
-  version = "1.0.0",
+  version = "1.1.0",
   base_url = "https://api.openai.com/v1",
   endpoint = "/chat/completions",
   framing = "sse",
-  capabilities = { stream = true, tools = true, vision = true, audio = true },
+  capabilities = { stream = true, tools = true, vision = true, audio = true, thinking = true, structured = true },
+  options = {
+    -- max_tokens names the field for the longest answer; auto tells by the
+    -- address, false sends none.
+    max_tokens = "auto",
+    system_role = "system",
+    -- stream_usage asks for token counts in a stream.
+    stream_usage = true,
+    -- structured: "schema", "object" where only JSON without a schema can be
+    -- asked for, or false.
+    structured = "schema",
+    -- required is the server's word for tool_choice "required"; tool_choice =
+    -- false sends none.
+    required = "required",
+    -- replay of reasoning: "seen" sends back with tool calls what the server sent,
+    -- "always" with every answer, "fill" also "" where there was none, "never".
+    replay = "seen",
+    -- thinking maps an effort to fields of the body; on stands for those missing.
+    thinking = {
+      off = { reasoning_effort = "none" }, on = {}, minimal = { reasoning_effort = "minimal" }, low = { reasoning_effort = "low" },
+      medium = { reasoning_effort = "medium" }, high = { reasoning_effort = "high" }, max = { reasoning_effort = "xhigh" },
+    },
+    -- rules are options for models whose name fits a pattern; drop lists fields
+    -- that are not sent, drop_thinking those not sent while it thinks; body has
+    -- fields that are always sent, whole those sent where no stream is asked for, tool_stream those sent with tools in a stream;
+    -- codes maps error codes (lower case) to kinds; key_header is where the key
+    -- goes instead of Authorization.
+    rules = { { model = "^o%d", drop = { "temperature" } }, { model = "^gpt%-5", drop = { "temperature" } } },
+  },
   headers = headers,
   transform_request = transform_request,
   transform_response = transform_response,

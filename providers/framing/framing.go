@@ -14,6 +14,9 @@ const DefaultLimit = 32 << 20
 var (
 	// ErrTooLarge reports an event above the cap. Permanent for this body.
 	ErrTooLarge = errors.New("framing: event too large")
+	// ErrDamaged reports a binary event that is not as it was sent. Permanent for
+	// this body.
+	ErrDamaged = errors.New("framing: event damaged")
 	// ErrUnknown reports a framing name that does not exist.
 	ErrUnknown = errors.New("framing: unknown framing")
 )
@@ -23,18 +26,19 @@ type Kind string
 
 // The framings.
 const (
-	SSE    Kind = "sse"
-	NDJSON Kind = "ndjson"
-	JSON   Kind = "json"
+	SSE         Kind = "sse"
+	NDJSON      Kind = "ndjson"
+	EventStream Kind = "aws-eventstream"
+	JSON        Kind = "json"
 )
 
 // Parse checks a framing name; the error wraps ErrUnknown and lists the names.
 func Parse(name string) (Kind, error) {
 	switch k := Kind(name); k {
-	case SSE, NDJSON, JSON:
+	case SSE, NDJSON, EventStream, JSON:
 		return k, nil
 	}
-	return "", fmt.Errorf("%w %q: legal are sse, ndjson, json", ErrUnknown, name)
+	return "", fmt.Errorf("%w %q: legal are sse, ndjson, aws-eventstream, json", ErrUnknown, name)
 }
 
 // Choose gives the framing of a body: the content type decides where it names
@@ -50,6 +54,8 @@ func Choose(declared Kind, contentType string) Kind {
 		return SSE
 	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines", "application/stream+json":
 		return NDJSON
+	case "application/vnd.amazon.eventstream":
+		return EventStream
 	case "application/json", "application/problem+json":
 		return JSON
 	}
@@ -58,7 +64,8 @@ func Choose(declared Kind, contentType string) Kind {
 
 // Event is one unit of a body. Data is valid until the next call of Next.
 type Event struct {
-	// Name is the event field of SSE; "message" where there is none.
+	// Name is the event field of SSE, or the event's type of an AWS stream;
+	// "message" where there is none.
 	Name string
 	// ID is the last id field of SSE; empty for other framings.
 	ID string
@@ -66,6 +73,8 @@ type Event struct {
 	Data []byte
 	// Partial tells that the body ended before the event was closed.
 	Partial bool
+	// Exception tells that an AWS stream says it is an error; Name is its type.
+	Exception bool
 }
 
 // Reader gives the events of one body in order. Next ends with io.EOF, with
@@ -84,6 +93,8 @@ func New(k Kind, body io.Reader, limit int) (Reader, error) {
 		return &sse{lines: lines{src: body, limit: limit}}, nil
 	case NDJSON:
 		return &ndjson{lines: lines{src: body, limit: limit}}, nil
+	case EventStream:
+		return &eventstream{src: body, limit: limit}, nil
 	case JSON:
 		return &document{src: body, limit: limit}, nil
 	}

@@ -21,7 +21,7 @@ func open(b *testing.B, req *messages.CompletionRequest) providers.Exchange {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x, err := a.Open(b.Context(), &providers.Source{Name: "s", Model: "m", BaseURL: "http://x/v1"}, &providers.Request{CompletionRequest: req, Stream: true})
+	x, err := a.Open(b.Context(), &providers.Source{Name: "s", Model: "m", BaseURL: "http://x/v1"}, &providers.Request{CompletionRequest: req, Stream: true}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func BenchmarkRequest(b *testing.B) {
 	src := &providers.Source{Name: "s", Model: "m", BaseURL: "http://x/v1"}
 	b.ReportAllocs()
 	for b.Loop() {
-		x, err := a.Open(b.Context(), src, &providers.Request{CompletionRequest: req, Stream: true})
+		x, err := a.Open(b.Context(), src, &providers.Request{CompletionRequest: req, Stream: true}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

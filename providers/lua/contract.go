@@ -24,11 +24,11 @@ const (
 )
 
 var fields = []string{
-	"contract", "name", "version", "base_url", fnEndpoint, "framing", "capabilities",
+	"contract", "name", "version", "extends", "base_url", fnEndpoint, "framing", "capabilities", "auth", "options",
 	fnHeaders, fnRequest, fnResponse, fnChunk, fnClassify, fnRespond,
 }
 
-var capabilities = []string{"stream", "tools", "vision", "audio"}
+var capabilities = []string{"stream", "tools", "vision", "audio", "thinking", "structured"}
 
 // inspect checks what a file returned against the contract.
 func inspect(t luavm.Value, key, file string) (*adapter, error) {
@@ -57,9 +57,17 @@ func inspect(t luavm.Value, key, file string) (*adapter, error) {
 	if t.Get("version").Text() == "" {
 		return bad("version must be a text")
 	}
-	info := providers.Info{Name: key, Version: t.Get("version").Text(), BaseURL: t.Get("base_url").Text(), File: file}
+	info := providers.Info{
+		Name: key, Version: t.Get("version").Text(), BaseURL: t.Get("base_url").Text(), File: file, Extends: t.Get("extends").Text(),
+	}
 	if err := capable(t.Get("capabilities"), &info); err != nil {
 		return bad("%s", err)
+	}
+	if err := proof(t.Get("auth"), &info); err != nil {
+		return bad("%s", err)
+	}
+	if k := t.Get("options").Kind(); k != luavm.Nil && k != luavm.Table {
+		return bad("options must be a table")
 	}
 	for _, fn := range []string{fnHeaders, fnRequest, fnResponse, fnChunk, fnClassify, fnRespond} {
 		if k := t.Get(fn).Kind(); k != luavm.Nil && k != luavm.Func {
@@ -110,5 +118,64 @@ func capable(t luavm.Value, info *providers.Info) error {
 	})
 	info.Streams, info.Tools = t.Get("stream").True(), t.Get("tools").True()
 	info.Vision, info.Audio = t.Get("vision").True(), t.Get("audio").True()
+	info.Thinking, info.Structured = t.Get("thinking").True(), t.Get("structured").True()
 	return err
+}
+
+// proof reads the field auth: nothing, or { kind = "aws", service }.
+func proof(t luavm.Value, info *providers.Info) error {
+	info.Auth.Kind = providers.AuthKey
+	switch {
+	case t.Missing():
+		return nil
+	case t.Kind() != luavm.Table || t.Get("kind").Text() != providers.AuthAWS || t.Get("service").Text() == "":
+		return fmt.Errorf("auth must be { kind = %q, service = \"…\" }, or be left out where headers place the key", providers.AuthAWS)
+	}
+	info.Auth = providers.Auth{Kind: providers.AuthAWS, Service: t.Get("service").Text()}
+	return nil
+}
+
+// inherit makes what a profile exports: its own fields over those of the
+// adapter it extends, capabilities and options field by field.
+func inherit(s *luavm.State) error {
+	own := s.Exports()
+	name := own.Get("extends")
+	if name.Missing() {
+		return nil
+	}
+	if name.Kind() != luavm.String {
+		return fmt.Errorf("extends must be the name of an adapter")
+	}
+	base, err := s.Use(name.Text())
+	if err != nil {
+		return err
+	}
+	if base.Kind() != luavm.Table || base.Get("contract").Missing() {
+		return fmt.Errorf("extends: %s is no adapter", name.Text())
+	}
+	if !base.Get("extends").Missing() {
+		return fmt.Errorf("extends: %s is a profile itself; extend %s", name.Text(), base.Get("extends").Text())
+	}
+	out := s.Object()
+	overlay(out, base)
+	overlay(out, own)
+	for _, field := range []string{"capabilities", "options"} {
+		both := s.Object()
+		overlay(both, base.Get(field))
+		overlay(both, own.Get(field))
+		out.Set(field, both)
+	}
+	s.SetExports(out)
+	return nil
+}
+
+// overlay sets the fields of v in dst; null removes one.
+func overlay(dst, v luavm.Value) {
+	v.Each(func(name string, f luavm.Value) bool {
+		if f.Kind() == luavm.Null {
+			f = luavm.Value{}
+		}
+		dst.Set(name, f)
+		return true
+	})
 }

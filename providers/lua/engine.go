@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
-	"homeagent/internal/luavm"
 	"homeagent/messages"
 	"homeagent/providers"
 	"homeagent/providers/adapters"
@@ -25,108 +25,115 @@ const maxFile = 1 << 20
 // keepStates is how many idle interpreters an adapter keeps.
 const keepStates = 2
 
+// freshFor is how long the folder is taken for unchanged after a look at it.
+const freshFor = time.Second
+
 // Engine holds all adapters. Safe for concurrent use.
 type Engine struct {
 	dir string
 	log *slog.Logger
+	// fresh is freshFor, but for tests.
+	fresh time.Duration
 
-	mu       sync.RWMutex
-	adapters map[string]*entry
+	mu     sync.RWMutex
+	shelf  shelf
+	print  string
+	looked time.Time
 }
 
-// entry is a loaded adapter, or why it cannot be used.
-type entry struct {
-	adapter *adapter
-	err     *providers.Failure
-	file    string
-}
-
-// New loads the embedded adapters and then the files *.lua of dir, which take
-// the place of embedded ones with the same name; an empty or missing dir has
-// none. A broken file breaks only its own adapter. The error is that of reading
-// the folder.
+// New offers the embedded adapters and the files *.lua of dir, which take the
+// place of embedded ones with the same name; an empty or missing dir has none. A
+// broken file breaks only its own adapter and those that build on it. A file that
+// is changed, added or removed later is noticed within a second. The error is
+// that of reading the folder.
 func New(dir string, log *slog.Logger) (*Engine, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{dir: dir, log: log}
+	e := &Engine{dir: dir, log: log, fresh: freshFor}
 	return e, e.Reload()
 }
 
 // Reload reads all files again. Calls under way keep the adapters they have.
 func (e *Engine) Reload() error {
-	loaded := make(map[string]*entry)
-	if err := e.load(loaded, adapters.Files, "embedded/"); err != nil {
+	print, err := e.fingerprint()
+	if err != nil {
+		return err
+	}
+	next := make(shelf)
+	if err := e.fill(next, adapters.Files, "embedded/"); err != nil {
 		return err
 	}
 	if e.dir != "" {
-		if err := e.load(loaded, os.DirFS(e.dir), e.dir+string(filepath.Separator)); err != nil {
+		if err := e.fill(next, os.DirFS(e.dir), e.dir+string(filepath.Separator)); err != nil {
 			return err
 		}
 	}
-	e.mu.Lock()
-	old := e.adapters
-	e.adapters = loaded
-	e.mu.Unlock()
-	for _, o := range old {
-		if o.adapter != nil {
-			o.adapter.pool.Close()
+	for _, b := range next.sorted() {
+		if b.own { // somebody wrote it here: say at once what is wrong with it
+			if _, err := b.open(); err != nil {
+				e.log.Warn("adapter is broken", "file", b.file, "error", err)
+			}
 		}
 	}
+	e.mu.Lock()
+	old := e.shelf
+	e.shelf, e.print, e.looked = next, print, time.Now()
+	e.mu.Unlock()
+	old.close()
 	return nil
 }
 
-func (e *Engine) load(into map[string]*entry, files fs.FS, prefix string) error {
+// fingerprint changes with every change of the folder's files.
+func (e *Engine) fingerprint() (string, error) {
+	if e.dir == "" {
+		return "", nil
+	}
+	names, err := fs.Glob(os.DirFS(e.dir), "*.lua")
+	if err != nil {
+		return "", fmt.Errorf("adapters of %s: %w", e.dir, err)
+	}
+	var b strings.Builder
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(e.dir, name)); err == nil {
+			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return b.String(), nil
+}
+
+// look reloads when the folder has changed since the last look.
+func (e *Engine) look() {
+	e.mu.RLock()
+	due := e.dir != "" && time.Since(e.looked) >= e.fresh
+	print := e.print
+	e.mu.RUnlock()
+	if !due {
+		return
+	}
+	now, err := e.fingerprint()
+	if err == nil && now != print {
+		err = e.Reload()
+		e.log.Info("adapters were read again", "folder", e.dir)
+	}
+	if err != nil {
+		e.log.Warn("adapters cannot be read again", "error", err)
+	}
+	e.mu.Lock()
+	e.looked = time.Now()
+	e.mu.Unlock()
+}
+
+func (e *Engine) fill(into shelf, files fs.FS, prefix string) error {
 	names, err := fs.Glob(files, "*.lua")
 	if err != nil {
 		return fmt.Errorf("adapters of %s: %w", prefix, err)
 	}
 	for _, name := range names {
-		a, err := e.read(files, name, prefix+name)
 		key := strings.TrimSuffix(name, ".lua")
-		if err != nil {
-			e.log.Warn("adapter is broken", "file", prefix+name, "error", err)
-			into[key] = &entry{file: prefix + name, err: broken(key, err)}
-			continue
-		}
-		into[key] = &entry{adapter: a, file: prefix + name}
+		into[key] = &book{key: key, name: name, file: prefix + name, files: files, own: prefix != "embedded/", log: e.log, shelf: into}
 	}
 	return nil
-}
-
-func (e *Engine) read(files fs.FS, name, shown string) (*adapter, error) {
-	info, err := fs.Stat(files, name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // a pipe or a device would be read for ever
-		return nil, fmt.Errorf("%s: is no plain file", shown)
-	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", shown, maxFile)
-	}
-	src, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil, err
-	}
-	prog, err := luavm.Compile(shown, src)
-	if err != nil {
-		return nil, err
-	}
-	key := strings.TrimSuffix(name, ".lua")
-	opts := luavm.Options{Print: func(line string) { e.log.Info("adapter says", "adapter", key, "text", line) }}
-	state, err := luavm.New(context.Background(), prog, opts)
-	if err != nil {
-		return nil, err
-	}
-	out, err := inspect(state.Exports(), key, shown)
-	if err != nil {
-		state.Close()
-		return nil, err
-	}
-	out.pool = luavm.NewPool(prog, opts, keepStates)
-	out.pool.Put(state)
-	return out, nil
 }
 
 // broken gives the failure that a source of this adapter meets.
@@ -140,17 +147,20 @@ func broken(name string, err error) *providers.Failure {
 
 // Adapter gives an adapter by name; see providers.Adapters.
 func (e *Engine) Adapter(name string) (providers.Adapter, error) {
+	e.look()
 	e.mu.RLock()
-	defer e.mu.RUnlock()
-	got, ok := e.adapters[name]
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("%w %q: there are %s", providers.ErrUnknownAdapter, name, strings.Join(slices.Sorted(maps.Keys(e.adapters)), ", "))
-	case got.err != nil:
-		f := *got.err
-		return nil, &f
+	b, ok := e.shelf[name]
+	names := e.shelf
+	e.mu.RUnlock()
+	if !ok || isPart(name) {
+		list := slices.DeleteFunc(slices.Sorted(maps.Keys(names)), isPart)
+		return nil, fmt.Errorf("%w %q: there are %s", providers.ErrUnknownAdapter, name, strings.Join(list, ", "))
 	}
-	return got.adapter, nil
+	a, err := b.open()
+	if err != nil {
+		return nil, broken(name, err)
+	}
+	return a, nil
 }
 
 // Status is one adapter as people see it.
@@ -163,29 +173,30 @@ type Status struct {
 
 // List gives all adapters by name.
 func (e *Engine) List() []Status {
+	e.look()
 	e.mu.RLock()
-	defer e.mu.RUnlock()
-	out := make([]Status, 0, len(e.adapters))
-	for _, name := range slices.Sorted(maps.Keys(e.adapters)) {
-		got := e.adapters[name]
-		if got.err != nil {
-			out = append(out, Status{Info: providers.Info{Name: name, File: got.file}, Err: got.err.Message})
+	books := e.shelf.sorted()
+	e.mu.RUnlock()
+	out := make([]Status, 0, len(books))
+	for _, b := range books {
+		if isPart(b.key) {
 			continue
 		}
-		out = append(out, Status{Info: got.adapter.info})
+		a, err := b.open()
+		if err != nil {
+			out = append(out, Status{Info: providers.Info{Name: b.key, File: b.file}, Err: broken(b.key, err).Message})
+			continue
+		}
+		out = append(out, Status{Info: a.info})
 	}
 	return out
 }
 
 // Close drops all interpreters that are idle; those in use go with their calls.
 func (e *Engine) Close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, got := range e.adapters {
-		if got.adapter != nil {
-			got.adapter.pool.Close()
-		}
-	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	e.shelf.close()
 }
 
 // failed turns an error of a script into a failure of the kind adapter.
@@ -195,4 +206,32 @@ func failed(name string, err error) error {
 		return err
 	}
 	return broken(name, err)
+}
+
+// Check loads one file as the adapter of its name, with all others of e beside
+// it, and says what it is. The error names file and line.
+func (e *Engine) Check(ctx context.Context, path string) (providers.Info, error) {
+	name := filepath.Base(path)
+	key, ok := strings.CutSuffix(name, ".lua")
+	if !ok {
+		return providers.Info{}, fmt.Errorf("%s: an adapter's file ends in .lua", path)
+	}
+	e.mu.RLock()
+	next := make(shelf, len(e.shelf)+1)
+	for k, b := range e.shelf {
+		next[k] = &book{key: k, name: b.name, file: b.file, files: b.files, log: e.log, shelf: next}
+	}
+	e.mu.RUnlock()
+	defer next.close()
+	b := &book{key: key, name: name, file: path, files: os.DirFS(filepath.Dir(path)), log: e.log, shelf: next}
+	next[key] = b
+	if isPart(key) {
+		_, err := b.compile()
+		return providers.Info{Name: key, File: path}, err
+	}
+	a, err := b.open()
+	if err != nil {
+		return providers.Info{}, err
+	}
+	return a.info, a.try(ctx)
 }

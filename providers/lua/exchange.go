@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"regexp"
 
 	"homeagent/internal/luavm"
 	"homeagent/messages"
@@ -17,6 +17,8 @@ import (
 type adapter struct {
 	info providers.Info
 	pool *luavm.Pool
+	// options is the JSON text of the adapter's own options.
+	options []byte
 }
 
 // Info implements providers.Adapter.
@@ -24,29 +26,93 @@ func (a *adapter) Info() providers.Info { return a.info }
 
 // Open implements providers.Adapter. The interpreter is the call's own until
 // Close, so that two streams can never mix.
-func (a *adapter) Open(ctx context.Context, src *providers.Source, req *providers.Request) (providers.Exchange, error) {
+func (a *adapter) Open(ctx context.Context, src *providers.Source, req *providers.Request, fetch providers.Fetch) (providers.Exchange, error) {
 	vm, err := a.pool.Get(ctx)
 	if err != nil {
 		return nil, failed(a.info.Name, err)
 	}
-	x := &exchange{a: a, vm: vm, src: src, req: req, state: vm.Object()}
-	x.source = x.sourceTable()
-	x.request = x.requestTable()
+	x := &exchange{a: a, vm: vm, src: src, req: req, fetch: fetch, state: vm.Object()}
+	if err := x.fill(); err != nil {
+		a.pool.Put(vm)
+		return nil, err
+	}
+	vm.SetOwner(x)
 	return x, nil
 }
+
+// fill makes the tables that a script is given in every call.
+func (x *exchange) fill() error {
+	options, err := x.vm.Decode(x.a.options)
+	if err != nil {
+		return x.bad("options", "%s", err)
+	}
+	if len(bytes.TrimSpace(x.src.Options)) > 0 {
+		own, err := x.vm.Decode(x.src.Options)
+		if err != nil {
+			return &providers.Failure{Kind: messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, Message: "options of the source: " + err.Error()}
+		}
+		overlay(options, own)
+	}
+	x.options = options
+	if x.base, err = x.baseURL(); err != nil {
+		return err
+	}
+	x.source, x.request = x.sourceTable(), x.requestTable()
+	return nil
+}
+
+var place = regexp.MustCompile(`\{([a-z_]+)\}`)
+
+// baseURL gives the source's own base, or the adapter's with its places filled
+// from the options.
+func (x *exchange) baseURL() (string, error) {
+	if x.src.BaseURL != "" || x.a.info.Local {
+		return x.src.BaseURL, nil
+	}
+	missing := ""
+	base := place.ReplaceAllStringFunc(x.a.info.BaseURL, func(p string) string {
+		v := x.options.Get(p[1 : len(p)-1]).Text()
+		if !label.MatchString(v) {
+			missing = p[1 : len(p)-1]
+		}
+		return v
+	})
+	if base == "" || missing != "" {
+		need := "base_url"
+		if missing != "" {
+			need += ", or the option " + missing
+		}
+		return "", &providers.Failure{
+			Kind:    messages.ErrorKind_ERROR_KIND_INVALID_REQUEST,
+			Message: fmt.Sprintf("the adapter %s has no default address for this source", x.a.info.Name),
+			Hint:    "Set " + need + " of the source.",
+		}
+	}
+	return base, nil
+}
+
+// label is what may stand at a place of a base: never a slash or an at sign,
+// which would lead elsewhere.
+var label = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
 type exchange struct {
 	a       *adapter
 	vm      *luavm.State
 	src     *providers.Source
 	req     *providers.Request
+	fetch   providers.Fetch
+	base    string
+	options luavm.Value
 	request luavm.Value
 	source  luavm.Value
 	state   luavm.Value
 }
 
 // Close implements providers.Exchange.
-func (x *exchange) Close() { x.a.pool.Put(x.vm) }
+func (x *exchange) Close() {
+	x.vm.SetOwner(nil)
+	x.a.pool.Put(x.vm)
+}
 
 func (x *exchange) call(ctx context.Context, fn string, args ...luavm.Value) (luavm.Value, error) {
 	v, err := x.vm.Call(ctx, x.vm.Exports().Get(fn), args...)
@@ -80,7 +146,7 @@ func (x *exchange) Prepare(ctx context.Context) (*providers.Prepared, error) {
 	if err := x.extra(v); err != nil {
 		return nil, err
 	}
-	p := &providers.Prepared{Model: v.Get("model").Text()}
+	p := &providers.Prepared{Model: v.Get("model").Text(), Base: x.base, Region: x.options.Get("region").Text()}
 	if p.Model == "" {
 		p.Model = x.src.Model
 	}
@@ -94,7 +160,7 @@ func (x *exchange) Prepare(ctx context.Context) (*providers.Prepared, error) {
 	return p, err
 }
 
-// extra sets the source's own fields in a body.
+// extra merges the source's own fields into a body.
 func (x *exchange) extra(body luavm.Value) error {
 	if len(bytes.TrimSpace(x.src.Extra)) == 0 {
 		return nil
@@ -103,10 +169,7 @@ func (x *exchange) extra(body luavm.Value) error {
 	if err != nil {
 		return &providers.Failure{Kind: messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, Message: "extra_body of the source: " + err.Error()}
 	}
-	v.Each(func(name string, field luavm.Value) bool {
-		body.Set(name, field)
-		return true
-	})
+	x.vm.Merge(body, v)
 	return nil
 }
 
@@ -126,7 +189,7 @@ func (x *exchange) headers(ctx context.Context) (map[string]string, error) {
 	if x.vm.Exports().Get(fnHeaders).Kind() == luavm.Nil {
 		return nil, nil
 	}
-	v, err := x.call(ctx, fnHeaders, x.source)
+	v, err := x.call(ctx, fnHeaders, x.source, x.request)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +207,7 @@ func (x *exchange) headers(ctx context.Context) (map[string]string, error) {
 
 // Event implements providers.Exchange.
 func (x *exchange) Event(ctx context.Context, ev framing.Event) ([]providers.Piece, error) {
-	t := x.vm.Object().Set("event", luavm.Str(ev.Name))
+	t := x.vm.Object().Set("event", luavm.Str(ev.Name)).Set("data", luavm.Str(string(ev.Data)))
 	v, isJSON, err := x.payload(ev.Data)
 	if err != nil {
 		return nil, &providers.Failure{
@@ -153,13 +216,14 @@ func (x *exchange) Event(ctx context.Context, ev framing.Event) ([]providers.Pie
 	}
 	if isJSON {
 		t.Set("json", v)
-	} else {
-		t.Set("data", luavm.Str(string(ev.Data)))
 	}
 	if ev.Partial {
 		t.Set("partial", luavm.Boolean(true))
 	}
-	out, err := x.call(ctx, fnChunk, t, x.state)
+	if ev.Exception {
+		t.Set("exception", luavm.Boolean(true))
+	}
+	out, err := x.call(ctx, fnChunk, t, x.state, x.source)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +258,7 @@ func (x *exchange) Answer(ctx context.Context, body []byte) ([]providers.Piece, 
 			Kind: messages.ErrorKind_ERROR_KIND_SERVER, Message: "the server's answer is no JSON: " + err.Error(),
 		}
 	}
-	out, err := x.call(ctx, fnResponse, v, x.state)
+	out, err := x.call(ctx, fnResponse, v, x.state, x.source, luavm.Str(string(body)))
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +267,7 @@ func (x *exchange) Answer(ctx context.Context, body []byte) ([]providers.Piece, 
 
 // End implements providers.Exchange.
 func (x *exchange) End(ctx context.Context) ([]providers.Piece, error) {
-	out, err := x.call(ctx, fnChunk, x.vm.Object().Set("event", luavm.Str("@end")), x.state)
+	out, err := x.call(ctx, fnChunk, x.vm.Object().Set("event", luavm.Str("@end")), x.state, x.source)
 	if err != nil {
 		return nil, err
 	}
@@ -215,22 +279,13 @@ func (x *exchange) Classify(ctx context.Context, e providers.HTTPError) (*provid
 	if x.vm.Exports().Get(fnClassify).Kind() == luavm.Nil {
 		return nil, nil
 	}
-	t := x.vm.Object().Set("status", luavm.Num(float64(e.Status))).Set("text", luavm.Str(string(e.Body)))
+	body := luavm.Str(string(e.Body))
 	if json.Valid(e.Body) {
-		if v, err := x.vm.Decode(e.Body); err == nil {
-			t.Set("json", v)
+		if v, err := x.vm.Decode(e.Body); err == nil && v.Kind() == luavm.Table {
+			body = v
 		}
 	}
-	h := x.vm.Object()
-	names := make([]string, 0, len(e.Headers))
-	for name := range e.Headers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		h.Set(name, luavm.Str(e.Headers[name]))
-	}
-	v, err := x.call(ctx, fnClassify, t.Set("headers", h))
+	v, err := x.call(ctx, fnClassify, luavm.Num(float64(e.Status)), headerTable(x.vm, e.Headers), body, x.source)
 	if err != nil || v.Missing() {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func FuzzOpenAI(f *testing.F) {
 	src := providers.Source{Name: "s", Adapter: "openai", Model: "m"}
 	f.Fuzz(func(t *testing.T, data []byte, status int) {
 		ctx := t.Context()
-		x, err := a.Open(ctx, &src, &providers.Request{CompletionRequest: providertest.Ask("x"), Stream: true})
+		x, err := a.Open(ctx, &src, &providers.Request{CompletionRequest: providertest.Ask("x"), Stream: true}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

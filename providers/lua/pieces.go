@@ -3,6 +3,7 @@ package lua
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"homeagent/internal/luavm"
@@ -18,6 +19,9 @@ var finishes = map[string]messages.Finish{
 	"pause":          messages.Finish_FINISH_PAUSE,
 }
 
+// maxPieces is how many pieces one event may make.
+const maxPieces = 10_000
+
 // pieces reads what a script returned: nothing, one piece or a list.
 func (x *exchange) pieces(fn string, v luavm.Value) ([]providers.Piece, error) {
 	switch {
@@ -31,6 +35,9 @@ func (x *exchange) pieces(fn string, v luavm.Value) ([]providers.Piece, error) {
 			return nil, x.bad(fn, "%s", err)
 		}
 		return []providers.Piece{p}, nil
+	}
+	if v.Len() > maxPieces {
+		return nil, x.bad(fn, "%d pieces at once; at most %d are taken", v.Len(), maxPieces)
 	}
 	out := make([]providers.Piece, 0, v.Len())
 	for i := 1; i <= v.Len(); i++ {
@@ -61,9 +68,9 @@ func (x *exchange) piece(v luavm.Value) (p providers.Piece, err error) {
 		case "model":
 			p.Model, err = text(name, f)
 		case "replay":
-			var s string
-			s, err = text(name, f)
-			p.Replay = []byte(s)
+			p.Replay, err = x.replay(f)
+		case "server_blocks":
+			p.ServerBlocks, err = names(name, f)
 		case "done":
 			p.Done = f.True()
 		case "finish":
@@ -92,22 +99,68 @@ func text(name string, v luavm.Value) (string, error) {
 	return v.Text(), nil
 }
 
-func usage(v luavm.Value) (*messages.Usage, error) {
-	u := &messages.Usage{}
-	to := map[string]*int64{
-		"input": &u.Input, "output": &u.Output, "cached": &u.Cached, "reasoning": &u.Reasoning,
-		"cache_write": &u.CacheWrite, "prompt_total": &u.PromptTotal, "total": &u.Total,
+// replay gives each item as JSON; raw values keep their bytes.
+func (x *exchange) replay(v luavm.Value) ([][]byte, error) {
+	if v.Kind() != luavm.Table {
+		return nil, fmt.Errorf("replay must be a list")
 	}
+	if v.Len() == 0 {
+		if !x.vm.IsArray(v) && hasFields(v) {
+			return nil, fmt.Errorf("replay must be a list of items")
+		}
+		return nil, nil
+	}
+	out := make([][]byte, 0, v.Len())
+	for i := 1; i <= v.Len(); i++ {
+		b, err := x.vm.Encode(v.At(i))
+		if err != nil {
+			return nil, fmt.Errorf("replay[%d]: %w", i, err)
+		}
+		if b[0] != '{' {
+			return nil, fmt.Errorf("replay[%d] must be an object", i)
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+func hasFields(v luavm.Value) (has bool) {
+	v.Each(func(string, luavm.Value) bool { has = true; return false })
+	return has
+}
+
+func names(field string, v luavm.Value) ([]string, error) {
+	if v.Kind() != luavm.Table {
+		return nil, fmt.Errorf("%s must be a list of texts", field)
+	}
+	out := make([]string, 0, v.Len())
+	for i := 1; i <= v.Len(); i++ {
+		s, err := text(fmt.Sprintf("%s[%d]", field, i), v.At(i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func usage(v luavm.Value) (*messages.Usage, error) {
+	if v.Kind() != luavm.Table {
+		return nil, fmt.Errorf("usage must be a table")
+	}
+	u := &messages.Usage{}
+	figures := providers.Figures(u)
 	var err error
 	v.Each(func(name string, f luavm.Value) bool {
-		field, ok := to[name]
-		if !ok {
+		i := slices.IndexFunc(figures, func(f providers.Figure) bool { return f.Name == name })
+		if i < 0 {
 			err = fmt.Errorf("usage.%s is unknown", name)
 			return false
 		}
 		// Vendors write odd figures here; a wrong count must not cost the answer.
-		if n, ok := f.Int(); ok && n > 0 {
-			*field = n
+		if n, ok := f.Int(); ok && n >= 0 {
+			*figures[i].Value = n
+			u.Reported |= figures[i].Bit
 		}
 		return true
 	})
@@ -151,7 +204,7 @@ func fault(v luavm.Value) (*providers.Fault, error) {
 	f := &providers.Fault{Message: strings.TrimSpace(v.Get("message").Text())}
 	if c := v.Get("code"); c.Kind() == luavm.Number {
 		n, _ := c.Float()
-		f.Code = fmt.Sprint(n)
+		f.Code, f.Numeric = strconv.FormatFloat(n, 'f', -1, 64), true
 	} else {
 		f.Code = c.Text()
 	}

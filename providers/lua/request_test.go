@@ -27,7 +27,7 @@ func conversation() *messages.CompletionRequest {
 		Messages: []*messages.ChatMessage{
 			{Role: messages.Role_ROLE_SYSTEM, Parts: text("Be brief.")},
 			{Role: messages.Role_ROLE_USER, Parts: append(text("Look:"), &messages.Part{Content: &messages.Part_Payload{Payload: &messages.PayloadRef{Id: "blk_1", MediaType: "image/png", Size: 3}}})},
-			{Role: messages.Role_ROLE_ASSISTANT, Reasoning: "hm", Replay: []byte(`{"reasoning_content":true,"reasoning_details":[{"type":"x","n":12345678901234567890}]}`), ReplaySource: "s", Calls: []*messages.ToolInvocation{
+			{Role: messages.Role_ROLE_ASSISTANT, Reasoning: "hm", Replay: []byte(`[{"type":"reasoning_content"},{"type":"reasoning_details","details":[{"type":"x\u0041", "n":1e2}]}]`), ReplaySource: "s", Calls: []*messages.ToolInvocation{
 				{VendorId: "c0", Name: "add", ArgumentsJson: []byte(`{"z": 1, "a": 12345678901234567890, "e": []}`)},
 				{VendorId: "c1", Name: "broken", ArgumentsJson: []byte(`{"a":`)},
 			}},
@@ -48,7 +48,7 @@ func prepare(t *testing.T, e *lua.Engine, adapter string, src providers.Source, 
 		return nil, err
 	}
 	src.Adapter = adapter
-	x, err := a.Open(t.Context(), &src, req)
+	x, err := a.Open(t.Context(), &src, req, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func TestOpenAIRequest(t *testing.T) {
 		`{"role":"assistant","content":null,"tool_calls":[` +
 		`{"id":"c0","type":"function","function":{"name":"add","arguments":"{\"z\": 1, \"a\": 12345678901234567890, \"e\": []}"}},` +
 		`{"id":"c1","type":"function","function":{"name":"broken","arguments":"{}"}}],` +
-		`"reasoning_content":"hm","reasoning_details":[{"type":"x","n":12345678901234567890}]},` +
+		`"reasoning_content":"hm","reasoning_details":[{"type":"x\u0041", "n":1e2}]},` +
 		`{"role":"tool","tool_call_id":"c0","content":"3"},` +
 		`{"role":"tool","tool_call_id":"c1","content":"no JSON"}],` +
 		`"tools":[{"type":"function","function":{"name":"zeta","description":"Last.","parameters":{"type":"object","properties":{},"required":[],"x":1.0}}},` +
@@ -177,7 +177,7 @@ function a.transform_stream_chunk(event) return nil end
 		"field":    {strings.Replace(ok, "NAME", "field", 1) + "a.transform_chunk = 1 return a", `unknown field "transform_chunk"`},
 		"ability":  {strings.Replace(strings.Replace(ok, "NAME", "ability", 1), "stream=true", "streams=true", 1) + "return a", `unknown capability "streams"`},
 		"missing":  {strings.Replace(ok, "NAME", "missing", 1) + "a.transform_response = nil return a", "transform_response is missing"},
-		"framed":   {strings.Replace(strings.Replace(ok, "NAME", "framed", 1), `"sse"`, `"xml"`, 1) + "return a", "legal are sse, ndjson, json"},
+		"framed":   {strings.Replace(strings.Replace(ok, "NAME", "framed", 1), `"sse"`, `"xml"`, 1) + "return a", "legal are sse, ndjson, aws-eventstream, json"},
 		"both":     {strings.Replace(ok, "NAME", "both", 1) + "a.respond = a.transform_request return a", "either respond or the transforms"},
 		"reach":    {"os.exit(1)", "reach.lua:1:"},
 		"code":     {"return load('return 1')()", "code.lua:1:"},
@@ -219,8 +219,13 @@ function a.transform_stream_chunk(event) return nil end
 			broken++
 		}
 	}
-	if broken != 1 || len(e.List()) != 2 {
-		t.Errorf("%+v", e.List())
+	for _, s := range e.List() {
+		if (s.Err != "") != (s.Info.Name == "openai" || s.Info.Name != "offline" && strings.Contains(s.Err, "openai.lua:1: ")) {
+			t.Errorf("%+v", s)
+		}
+	}
+	if broken < 2 {
+		t.Errorf("only %d adapters are broken, though profiles build on the broken file", broken)
 	}
 }
 

@@ -17,15 +17,11 @@ var roles = map[messages.Role]string{
 }
 
 func (x *exchange) sourceTable() luavm.Value {
-	base := x.src.BaseURL
-	if base == "" {
-		base = x.a.info.BaseURL
-	}
 	return x.vm.Object().
 		Set("name", luavm.Str(x.src.Name)).
 		Set("model", luavm.Str(x.src.Model)).
-		Set("base_url", luavm.Str(base)).
-		Set("thinking", luavm.Boolean(x.src.Thinking)).
+		Set("base_url", luavm.Str(x.base)).
+		Set("options", x.options).
 		Set("vision", luavm.Boolean(x.src.Vision)).
 		Set("audio", luavm.Boolean(x.src.Audio)).
 		Set("has_key", luavm.Boolean(x.src.APIKey != nil && x.src.APIKey().IsSet()))
@@ -53,11 +49,35 @@ func (x *exchange) requestTable() luavm.Value {
 	} else if t := x.src.Temperature; t != nil {
 		req.Set("temperature", luavm.Num(*t))
 	}
+	x.wishes(req)
 	req.Set("stream", luavm.Boolean(x.req.Stream))
 	if x.a.info.Local {
 		x.recall(req)
 	}
 	return req
+}
+
+// wishes adds what the model is asked for besides the messages.
+func (x *exchange) wishes(req luavm.Value) {
+	effort := x.req.GetThinking()
+	if effort == "" {
+		effort = x.src.Thinking
+	}
+	if effort != "" && x.a.info.Thinking {
+		req.Set("thinking", luavm.Str(effort))
+	}
+	if choice := x.req.GetToolChoice(); choice != "" && req.Get("tools").Len() > 0 {
+		t := x.vm.Object()
+		if name, ok := strings.CutPrefix(choice, "tool:"); ok {
+			t.Set("mode", luavm.Str("tool")).Set("name", luavm.Str(name))
+		} else {
+			t.Set("mode", luavm.Str(choice))
+		}
+		req.Set("tool_choice", t)
+	}
+	if schema := x.req.GetOutputSchemaJson(); len(schema) > 0 && luavm.Valid(schema) == nil {
+		req.Set("output_schema", x.vm.Raw(schema))
+	}
 }
 
 func firstPositive(ns ...int) int {
