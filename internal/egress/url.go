@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -95,11 +96,8 @@ func parseHost(host string) (name string, ip netip.Addr, fault *Error) {
 		return ip.String(), ip, nil
 	}
 	name, err := toASCII.ToASCII(host)
-	if err != nil {
-		return "", netip.Addr{}, badURL("The host "+strconv.Quote(host)+" is no name of a host.", "")
-	}
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
-	if !plainHost(name) {
+	if again, twice := toASCII.ToASCII(name); err != nil || twice != nil || again != name || !utf8.ValidString(host) || !plainHost(name) {
 		return "", netip.Addr{}, badURL("The host "+strconv.Quote(host)+" is no name of a host.", "")
 	}
 	if !numeric(name) {
