@@ -93,8 +93,9 @@ func (w *world) openStore() error {
 	w.onClose("store", db.Close)
 	w.words = &lexical.Dictionary{}
 	w.index = &lexical.Index{Words: w.words}
-	w.events = contextmem.New(db, w.index)
-	if w.ledger, err = ledgerengine.Open(db, ledgerengine.Options{Indexer: w.events, Logger: w.log.Logger("ledger")}); err != nil {
+	w.events = contextmem.New(db, nil)
+	w.ledger, err = ledgerengine.Open(db, ledgerengine.Options{Indexer: w.events, Late: w.index, Logger: w.log.Logger("ledger")})
+	if err != nil {
 		return err
 	}
 	if w.graph, err = graphmem.Open(db); err != nil {

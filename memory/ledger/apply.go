@@ -17,6 +17,8 @@ type batch struct {
 	now   time.Time
 	count counters
 	index Indexer
+	late  bool // there is an index that follows later
+	due   [][]*messages.EventRecord
 }
 
 // apply executes one operation. An error refuses the whole request.

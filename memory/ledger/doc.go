@@ -13,6 +13,7 @@
 //	o <output id>                     messages.OutputRecord
 //	o 00 <output id>                  empty: the output is not known as sent
 //	e <agent> 00 <event id>           messages.EventRecord
+//	e 00 w <number, 8 BE>             agent 00 event id of an event that the late index lacks
 //	a <agent path>                    messages.AgentRecord
 //
 // Ids hold no zero byte, so that they never meet the lists under 00. All of
@@ -25,6 +26,11 @@
 // operations take effect or none; only an accept may be refused by itself. One
 // sync at the end covers all of them. Execute must not be called concurrently
 // with itself: one actor owns it.
+//
+// Options.Indexer joins the transaction that stores events. Options.Late follows
+// in a transaction of its own, so that an answer does not wait for it: before the
+// next accept, the next end of a task or the next events. What a crash leaves out
+// is made up for by Open.
 //
 // Everything that is derived from an input id may be written again: an accepted
 // input, an output intent, a receipt, an event, the same end of a task. The

@@ -25,7 +25,15 @@ func (b *batch) appendEvents(events []*messages.Event) error {
 			added = append(added, r)
 		}
 	}
-	if len(added) == 0 || b.index == nil {
+	if len(added) == 0 {
+		return nil
+	}
+	if b.late {
+		if err := b.note(added); err != nil {
+			return err
+		}
+	}
+	if b.index == nil {
 		return nil
 	}
 	return b.index.IndexEvents(b.txn, added)

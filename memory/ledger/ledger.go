@@ -22,6 +22,9 @@ type Indexer interface {
 type Options struct {
 	// Indexer joins each transaction that appends events; nil means none.
 	Indexer Indexer
+	// Late gets the same events a little later, in a transaction of its own: before the next input is accepted, the next
+	// task ends or the next events are stored. It must bear the same event twice. nil means none.
+	Late Indexer
 	// Logger gets what a salvage gave up; nil means none.
 	Logger *slog.Logger
 }
@@ -30,7 +33,10 @@ type Options struct {
 type Ledger struct {
 	db    *store.DB
 	index Indexer
+	late  Indexer
 	log   *slog.Logger
+	// due are stored events that late has not got yet, as they were stored together. They belong to Execute.
+	due [][]*messages.EventRecord
 
 	// count is the state of the counters as committed; mu guards it for readers,
 	// Execute alone writes.
@@ -42,7 +48,7 @@ type Ledger struct {
 // *store.DamageError; with a store that is being salvaged it is logged, repaired
 // and passed over.
 func Open(db *store.DB, opt Options) (*Ledger, error) {
-	l := &Ledger{db: db, index: opt.Indexer, log: opt.Logger}
+	l := &Ledger{db: db, index: opt.Indexer, late: opt.Late, log: opt.Logger}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
@@ -57,6 +63,10 @@ func Open(db *store.DB, opt Options) (*Ledger, error) {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
 	db.Promise(l.count.inbox, l.count.journal)
+	if err := l.catchUp(); err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	l.settle()
 	return l, nil
 }
 
@@ -80,6 +90,9 @@ func (l *Ledger) Execute(now time.Time, requests []*messages.LedgerExecute) []*m
 		if low != nil && !accepts(r) {
 			out[i] = &messages.LedgerDone{Error: Fault(low)}
 			continue
+		}
+		if len(l.due) > 0 && settles(r) {
+			l.settle()
 		}
 		results, err := l.run(now, r.GetOps())
 		if err != nil {
@@ -130,7 +143,7 @@ func accepts(r *messages.LedgerExecute) bool {
 // run executes one request as one transaction.
 func (l *Ledger) run(now time.Time, ops []*messages.LedgerOp) ([]*messages.LedgerResult, error) {
 	results := make([]*messages.LedgerResult, len(ops))
-	b := batch{now: now, count: l.count, index: l.index}
+	b := batch{now: now, count: l.count, index: l.index, late: l.late != nil}
 	err := l.db.Update(func(txn store.Txn) error {
 		b.txn = txn
 		for i, op := range ops {
@@ -148,6 +161,7 @@ func (l *Ledger) run(now time.Time, ops []*messages.LedgerOp) ([]*messages.Ledge
 	if err != nil {
 		return nil, err
 	}
+	l.due = append(l.due, b.due...)
 	if b.count != l.count {
 		l.mu.Lock()
 		l.count = b.count
