@@ -92,7 +92,7 @@ const (
 	ApprovalState_APPROVAL_STATE_DENIED ApprovalState = 3
 	// Nobody decided in time.
 	ApprovalState_APPROVAL_STATE_EXPIRED ApprovalState = 4
-	// Its task ended (a stop, a failure) before anybody decided.
+	// Its task ended (a stop, a failure), or the call was changed, before anybody decided.
 	ApprovalState_APPROVAL_STATE_RELEASED ApprovalState = 5
 )
 
@@ -411,7 +411,9 @@ type Approval struct {
 	// When it was decided, Unix microseconds UTC; zero before.
 	DecidedUs int64 `protobuf:"varint,16,opt,name=decided_us,json=decidedUs,proto3" json:"decided_us,omitempty"`
 	// What the person said to it, for the model.
-	Note          string `protobuf:"bytes,17,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,17,opt,name=note,proto3" json:"note,omitempty"`
+	// For released, why: "ended" (its task), "changed" (the call, which is asked about anew), "policy" (no longer asks).
+	ReleasedFor   string `protobuf:"bytes,18,opt,name=released_for,json=releasedFor,proto3" json:"released_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -561,6 +563,13 @@ func (x *Approval) GetDecidedUs() int64 {
 func (x *Approval) GetNote() string {
 	if x != nil {
 		return x.Note
+	}
+	return ""
+}
+
+func (x *Approval) GetReleasedFor() string {
+	if x != nil {
+		return x.ReleasedFor
 	}
 	return ""
 }
@@ -876,7 +885,7 @@ const file_messages_approval_proto_rawDesc = "" +
 	"\averdict\x18\x02 \x01(\x0e2\x15.homeagent.v1.VerdictR\averdict\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1f\n" +
 	"\vapproval_id\x18\x04 \x01(\tR\n" +
-	"approvalId\"\xee\x04\n" +
+	"approvalId\"\x91\x05\n" +
 	"\bApproval\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x17\n" +
@@ -903,7 +912,8 @@ const file_messages_approval_proto_rawDesc = "" +
 	"decided_by\x18\x0f \x01(\v2\x17.homeagent.v1.PrincipalR\tdecidedBy\x12\x1d\n" +
 	"\n" +
 	"decided_us\x18\x10 \x01(\x03R\tdecidedUs\x12\x12\n" +
-	"\x04note\x18\x11 \x01(\tR\x04note\"[\n" +
+	"\x04note\x18\x11 \x01(\tR\x04note\x12!\n" +
+	"\freleased_for\x18\x12 \x01(\tR\vreleasedFor\"[\n" +
 	"\rListApprovals\x12\x10\n" +
 	"\x03all\x18\x01 \x01(\bR\x03all\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1f\n" +
