@@ -233,7 +233,7 @@ type Timer struct {
 	LastTask string `protobuf:"bytes,22,opt,name=last_task,json=lastTask,proto3" json:"last_task,omitempty"`
 	// Slots that ran.
 	Runs uint64 `protobuf:"varint,23,opt,name=runs,proto3" json:"runs,omitempty"`
-	// Slots that were skipped; of those that passed in one go at most 1000 are counted.
+	// Slots that were skipped; of those that passed in one go at most 100 are counted.
 	Skipped uint64 `protobuf:"varint,24,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// Everybody whose words led to it, the setter first; empty means the principal alone. A turn of the timer has only the
 	// rights that all of them have.

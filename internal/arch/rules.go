@@ -127,6 +127,7 @@ var Pins = []Pin{
 	{Import: "github.com/hidal-go/hidalgo", Only: []string{"memory"}, Why: "the graph's storage adapter stays beside the graph"},
 	{Import: "github.com/yuin/gopher-lua", Only: []string{"internal/luavm"}, Why: "one interpreter with one set of host functions"},
 	{Import: "github.com/go-ego/gse", Only: []string{"memory/lexical"}, Why: "the segmenter has a large dictionary that is loaded on need, in one place"},
+	{Import: "github.com/hashicorp/cronexpr", Only: []string{"memory/timers"}, Why: "its idea of a clock change is not ours: it is asked about UTC alone, in one place"},
 	{Import: "github.com/prometheus", Only: []string{"internal/obs", "actors"}, Why: "metrics go into the node's own registry, which obs makes"},
 	{Import: "github.com/alecthomas/kong", Only: []string{"cmd"}, Why: "flags are parsed in commands"},
 	{Import: "os/exec", Only: []string{"pluginhost", "internal/e2e", "internal/nodebench", "internal/arch"}, Tests: []string{"cmd", "memory", "actors/kernel"}, Why: "processes are started by pluginhost; others get a Runner from the kernel"},
