@@ -28,7 +28,7 @@ they come by flag or environment only.
 
 `
 
-// Markdown returns the documentation of all core keys, the content of
+// Markdown returns the documentation of all core keys and those of built-in plugins, the content of
 // docs/config.md.
 func Markdown() string {
 	var b strings.Builder
@@ -36,6 +36,13 @@ func Markdown() string {
 	patterns, err := compileAll(Keys(), Core)
 	if err != nil {
 		panic("configs: " + err.Error())
+	}
+	for _, b := range Builtins() {
+		more, err := compileAll(b.Keys, b.Plugin)
+		if err != nil {
+			panic("configs: " + err.Error())
+		}
+		patterns = append(patterns, more...)
 	}
 	for _, category := range categories {
 		writeCategory(&b, category, patterns)

@@ -111,6 +111,16 @@ func toolKeys() []Key {
 			English: "Time limit of one tool", Chinese: "单个工具超时", Category: CategoryTools, Apply: Live,
 			Description: "The time limit of the tool with this name, in place of core.agent.tool_timeout.",
 		},
+		{
+			Name: KeyToolsSends, Type: TypeInt, Unit: "messages", Default: "10", Min: "0", Max: "1000", Step: "1",
+			English: "Messages per turn", Chinese: "每轮发送上限", Category: CategoryTools, Apply: Live,
+			Description: "How many messages one turn may send with output_send, besides its answer. Zero lets it send none.",
+		},
+		{
+			Name: KeyEgressAllow, Type: TypeList, Check: checkEgress,
+			English: "Allowed home addresses", Chinese: "允许访问的内网地址", Category: CategoryTools, Apply: Live,
+			Description: "Hosts and networks that may be fetched from although they lie at home or on this machine, each as nas.local, nas.local:5000, 192.168.1.10, 192.168.1.10:8080 or 192.168.1.0/24. Unset means none. Link-local addresses and metadata services of clouds are never fetched from.",
+		},
 	}
 }
 
@@ -186,6 +196,14 @@ func checkTimezone(text string) error {
 		return errors.New("not an IANA zone name such as Asia/Shanghai or Europe/Berlin")
 	}
 	return nil
+}
+
+// egressForm is a host or an IPv4 address with or without a port, an IPv6 address in brackets with or without a port, a
+// bare IPv6 address, or a network.
+var egressForm = regexp.MustCompile(`^[a-z0-9._-]+(:[0-9]{1,5})?$|^\[[0-9a-f:]+\](:[0-9]{1,5})?$|^[0-9a-f:]+$|^[0-9a-f.:]+/[0-9]{1,3}$`)
+
+func checkEgress(list string) error {
+	return checkEach(list, egressForm, "not a host, address or network such as nas.local:5000 or 192.168.1.0/24 in lower case")
 }
 
 var (

@@ -25,6 +25,10 @@ const (
 	KeyToolsDenied  = "core.tools.denied"
 	KeyToolsTimeout = "core.tools.timeout." + wildcard
 
+	KeyToolsSends = "core.tools.sends"
+
+	KeyEgressAllow = "core.egress.allow"
+
 	KeyMemoryRecallLimit = "core.memory.recall_limit"
 
 	KeyLogLevel     = "core.daemon.log_level"
@@ -36,6 +40,28 @@ const (
 	KeyAdminAllowedOrigins = "core.admin.allowed_origins"
 	KeyAdminAllowedHosts   = "core.admin.allowed_hosts"
 )
+
+// The names of the keys of built-in plugins.
+const (
+	KeyFilesEnabled    = "plugin.files.enabled"
+	KeyFilesRoots      = "plugin.files.roots"
+	KeyFilesMaxRead    = "plugin.files.max_read"
+	KeyFilesMaxWrite   = "plugin.files.max_write"
+	KeyFilesMaxEntries = "plugin.files.max_entries"
+
+	KeyWebEnabled  = "plugin.web.enabled"
+	KeyWebMaxBytes = "plugin.web.max_bytes"
+	KeyWebMaxText  = "plugin.web.max_text"
+	KeyWebTimeout  = "plugin.web.timeout"
+)
+
+// PluginPrefix is what the names of all keys of the plugin with the given name
+// start with.
+func PluginPrefix(plugin string) string { return "plugin." + plugin + "." }
+
+// PluginEnabled returns the key that turns the plugin with the given name on and
+// off.
+func PluginEnabled(plugin string) string { return PluginPrefix(plugin) + "enabled" }
 
 // SourcePrefix is what the names of all keys of model sources start with; the
 // name of the source and one of the SourceField constants follow.
