@@ -51,7 +51,7 @@ type BackupInfo struct {
 // nil; it ends early when ctx does.
 func (db *DB) Backup(ctx context.Context, w io.Writer, without ...Space) (BackupInfo, error) {
 	out := &backupWriter{w: bufio.NewWriterSize(w, 64<<10), sum: sha256.New()}
-	info := BackupInfo{Format: formatVersion, Inbox: db.inbox.Load(), Journal: db.journal.Load()}
+	info := BackupInfo{Format: db.Format(), Inbox: db.inbox.Load(), Journal: db.journal.Load()}
 	err := db.View(func(txn Txn) error {
 		var err error
 		if info.Commit, err = stampOf(txn); err != nil {
@@ -194,7 +194,10 @@ func restoreInto(ctx context.Context, dir string, r io.Reader, opt Options) (inf
 	if err == nil {
 		db.Promise(info.Inbox, info.Journal)
 	}
-	return info, errors.Join(err, db.Close())
+	if err = errors.Join(err, db.Close()); err == nil && info.Format != formatVersion {
+		err = writeFormat(dir, info.Format) // what an older store held is upgraded when it is opened
+	}
+	return info, err
 }
 
 type backupReader struct {
@@ -236,6 +239,9 @@ func (b *backupReader) head() (info BackupInfo, err error) {
 	}
 	if err := json.Unmarshal(text, &info); err != nil {
 		return info, fmt.Errorf("%w: %w", ErrBackup, err)
+	}
+	if info.Format < 1 {
+		return info, fmt.Errorf("%w: format %d", ErrBackup, info.Format)
 	}
 	if info.Format > formatVersion {
 		return info, fmt.Errorf("%w: the backup has format %d, this program knows up to %d", ErrFormat, info.Format, formatVersion)

@@ -8,7 +8,8 @@
 //
 // # Folder
 //
-//	format   version of the layout; a newer one is refused
+//	format   version of the layout; a newer one is refused, an older one is upgraded
+//	         by who owns the records (see Format and Upgraded)
 //	mark     high-water mark: what was promised, in two slots with checksums
 //	clean    present after an orderly Close; says the last commit
 //	db/      badger's files, and nothing else

@@ -11,7 +11,10 @@ import (
 )
 
 const (
-	formatVersion = 1
+	// formatVersion is the version of the layout that this program writes. 1: the
+	// first. 2: journals stay after the end of their task and are listed by it, sent
+	// outputs are listed by time, the ledger counts idempotency keys removed.
+	formatVersion = 2
 	formatPrefix  = "homeagent store "
 	formatName    = "format"
 	markName      = "mark"
@@ -26,6 +29,8 @@ type guard struct {
 	budget   int64
 	salvage  bool
 
+	// format is that of the data.
+	format   int
 	clean    bool
 	promised Mark
 	tables   *tableReport
@@ -110,6 +115,7 @@ func (g *guard) checkFormat() (fresh bool, err error) {
 		if n > formatVersion {
 			return false, fmt.Errorf("%w: the store has format %d, this program knows up to %d", ErrFormat, n, formatVersion)
 		}
+		g.format = n
 		return false, nil
 	case !os.IsNotExist(err):
 		return false, err
@@ -128,8 +134,12 @@ func (g *guard) create() error {
 	if err := createMark(filepath.Join(g.root, markName)); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s%d\n", formatPrefix, formatVersion)
-	return writeDurable(filepath.Join(g.root, formatName), []byte(text))
+	g.format = formatVersion
+	return writeFormat(g.root, formatVersion)
+}
+
+func writeFormat(root string, n int) error {
+	return writeDurable(filepath.Join(root, formatName), fmt.Appendf(nil, "%s%d\n", formatPrefix, n))
 }
 
 // readMarks reads what was promised and whether the last stop was clean.

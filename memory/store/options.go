@@ -59,8 +59,21 @@ type Options struct {
 	// MarkEvery is the longest time a written mark may stay unflushed while
 	// there are syncs; zero means one second, negative flushes at each sync.
 	MarkEvery time.Duration
+	// Broken is called once, with the cause, when nothing can be stored any more. It
+	// must not block or use the store; any goroutine.
+	Broken func(err error)
 	// Faults lets a simulation fail operations; the zero value never fails.
 	Faults Faults
+	// Image is what a store in memory begins with; nil is an empty one.
+	Image *Image
+}
+
+// Image is the content of a store in memory, for a simulated disk (see storetest).
+type Image struct {
+	// Pairs holds values by full key.
+	Pairs map[string][]byte
+	// Mark is what had been promised.
+	Mark Mark
 }
 
 // Faults holds hooks that run before the real operation. An error makes the
@@ -68,8 +81,14 @@ type Options struct {
 type Faults struct {
 	// Commit runs before a commit is written, with its number.
 	Commit func(commit uint64) error
-	// Sync runs before a sync, with the number of the last commit it would cover.
+	// Sync runs before a sync, with the number of the last commit it would cover. An
+	// error that wraps ErrBroken breaks the store, as a real one does.
 	Sync func(commit uint64) error
+	// Written runs after a commit of a store in memory, with what it wrote, the stamp
+	// left out; the slices must not be changed. Keys have no space byte.
+	Written func(commit uint64, list []Write)
+	// Synced runs after a sync, with what it covered.
+	Synced func(m Mark)
 }
 
 func (o *Options) fill() {
@@ -101,13 +120,14 @@ func (o *Options) fill() {
 // an idle node holds next to nothing. No conflict detection: each space has one
 // writer. Checksums of blocks are not checked on reads, because badger would
 // turn a mismatch into "not found"; records carry their own.
-func badgerOptions(dir string, o *Options) badger.Options {
-	b := badger.DefaultOptions(dir)
+func (db *DB) badgerOptions() badger.Options {
+	o := &db.opt
+	b := badger.DefaultOptions(db.files)
 	if o.InMemory {
 		b = badger.DefaultOptions("").WithInMemory(true)
 	}
 	return b.
-		WithLogger(badgerLog{o.Logger}).
+		WithLogger(badgerLog{o.Logger, db.hear}).
 		WithSyncWrites(false).
 		WithDetectConflicts(false).
 		WithNumVersionsToKeep(1).
@@ -126,13 +146,18 @@ func badgerOptions(dir string, o *Options) badger.Options {
 
 // badgerLog hands badger's messages to slog. What badger calls info is detail
 // of its own.
-type badgerLog struct{ log *slog.Logger }
+type badgerLog struct {
+	log  *slog.Logger
+	hear func(format string, args []any)
+}
 
 func (l badgerLog) Errorf(format string, args ...any) {
+	l.hear(format, args)
 	l.log.Error("badger", "text", logText(format, args))
 }
 
 func (l badgerLog) Warningf(format string, args ...any) {
+	l.hear(format, args)
 	l.log.Warn("badger", "text", logText(format, args))
 }
 

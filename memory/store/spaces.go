@@ -40,29 +40,32 @@ type SpaceInfo struct {
 	Owner string
 	// What says what a record is.
 	What string
+	// Keep says how long a record is kept: the key that holds the time, or why it has
+	// none.
+	Keep string
 }
 
 // Spaces returns the table of key spaces. The caller owns the slice.
 func Spaces() []SpaceInfo {
 	return []SpaceInfo{
-		{Meta, "meta", "memory/store", "stamp of the last commit, counters"},
-		{Inbox, "inbox", "memory/ledger", "accepted inputs by dense sequence"},
-		{Idempotency, "idempotency", "memory/ledger", "idempotency key to input"},
-		{Task, "task", "memory/ledger", "state and end of each task by input id"},
-		{Journal, "journal", "memory/ledger", "steps of turns by task and dense sequence"},
-		{Output, "output", "memory/ledger", "intended outputs and their receipts"},
-		{Block, "block", "memory/block", "blocks by id"},
-		{Payload, "payload", "memory/block", "payloads by content, in chunks"},
-		{Event, "event", "memory/ledger", "entries of the context by agent and sequence"},
-		{Lexical, "lexical", "memory/lexical", "postings of the words of events"},
-		{Graph, "graph", "memory/graphmem", "quads of facts and their names"},
-		{Config, "config", "configs", "configuration values"},
-		{Secret, "secret", "configs", "sealed secrets"},
-		{Agent, "agent", "memory/ledger", "resident agents"},
-		{Approval, "approval", "memory/approvals", "questions to people about calls"},
-		{Timer, "timer", "memory/timers", "timers and their last slots"},
-		{Token, "token", "memory/approvals", "named tokens, by their hash"},
-		{Aside, "aside", "memory/ledger", "journals of tasks that were ended as crash loops"},
+		{Meta, "meta", "memory/store", "stamp of the last commit, counters", "for ever: a few fixed keys"},
+		{Inbox, "inbox", "memory/ledger", "accepted inputs by dense sequence", "core.retention.tasks after the end; at least as long as its key"},
+		{Idempotency, "idempotency", "memory/ledger", "idempotency key to input", "core.retention.keys after it was accepted, and never shorter than its task is open"},
+		{Task, "task", "memory/ledger", "state and end of each task by input id", "as its input"},
+		{Journal, "journal", "memory/ledger", "steps of turns by task and dense sequence", "core.retention.journal after the end of the task"},
+		{Output, "output", "memory/ledger", "intended outputs and their receipts", "core.retention.outputs after it was sent; one not sent is kept: it was promised"},
+		{Block, "block", "memory/block", "blocks by id", "memory: until it is forgotten"},
+		{Payload, "payload", "memory/block", "payloads by content, in chunks", "with its last block; one that never got a block for a day"},
+		{Event, "event", "memory/ledger", "entries of the context by agent and sequence", "memory: until it is forgotten"},
+		{Lexical, "lexical", "memory/lexical", "postings of the words of events", "with its event"},
+		{Graph, "graph", "memory/graphmem", "quads of facts and their names", "memory: until it is forgotten"},
+		{Config, "config", "configs", "configuration values", "until it is changed"},
+		{Secret, "secret", "configs", "sealed secrets", "until it is changed"},
+		{Agent, "agent", "memory/ledger", "resident agents", "until the agent is destroyed"},
+		{Approval, "approval", "memory/approvals", "questions to people about calls", "its owner ends it"},
+		{Timer, "timer", "memory/timers", "timers and their last slots", "its owner ends it"},
+		{Token, "token", "memory/approvals", "named tokens, by their hash", "its owner ends it"},
+		{Aside, "aside", "memory/ledger", "tasks that were ended as crash loops; their journals stay in the journal space", "core.retention.aside after the end of the task, with its journal"},
 	}
 }
 

@@ -27,7 +27,13 @@ type DB struct {
 	// write serialises commits.
 	write  sync.Mutex
 	commit atomic.Uint64
-	broken atomic.Bool
+	cause  cause
+	// place is what the names of the store's files meant when it was opened; nil in
+	// memory.
+	place map[string]os.FileInfo
+	sizes sizes
+	// format is that of the data; see Upgraded.
+	format atomic.Int64
 
 	inbox, journal atomic.Uint64
 
@@ -72,17 +78,40 @@ func Open(dir string, opt Options) (*DB, error) {
 			return nil, fmt.Errorf("open store %s: %w", dir, err)
 		}
 	}
-	b, err := badger.Open(badgerOptions(db.files, &opt))
+	b, err := badger.Open(db.badgerOptions())
 	if err != nil {
 		err = &DamageError{Items: []Damage{{File: dbName, What: err.Error()}}, Copy: db.report.Copy}
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
 	db.b = b
+	if err := db.load(); err != nil {
+		_ = b.Close()
+		return nil, fmt.Errorf("open store %s: %w", dir, err)
+	}
 	if err := db.settle(g); err != nil {
 		_ = b.Close()
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
 	return db, nil
+}
+
+// Format returns the version of the layout of the data: 1 up to the version of this
+// program. Whoever owns records that an older format keeps in another way rewrites
+// them and calls Upgraded.
+func (db *DB) Format() int { return int(db.format.Load()) }
+
+// Upgraded notes durably that the data has the format of this program. All that was
+// rewritten must be synced before. A crash before it returns leaves the old format,
+// and the upgrade is done again.
+func (db *DB) Upgraded() error {
+	if db.Format() == formatVersion {
+		return nil
+	}
+	if err := writeFormat(db.root, formatVersion); err != nil {
+		return fmt.Errorf("upgrade: %w", err)
+	}
+	db.format.Store(formatVersion)
+	return nil
 }
 
 // SetReserve changes the free disk space in bytes below which writes are
@@ -121,7 +150,12 @@ func (db *DB) settle(g *guard) error {
 	}
 	db.commit.Store(last)
 	if g == nil {
+		db.format.Store(formatVersion)
 		return nil
+	}
+	db.format.Store(int64(g.format))
+	if err := db.settlePlace(); err != nil {
+		return err
 	}
 	if last < g.last && len(g.report.Lost) == 0 {
 		return g.damaged([]Damage{{"db", "badger does not show commits that are in its files", last + 1, g.last}})
@@ -187,10 +221,14 @@ func (db *DB) leave() {
 // again for ever while the folder cannot be written.
 const closeLimit = 30 * time.Second
 
+// brokenCloseLimit is how long it waits for a store that is broken already.
+const brokenCloseLimit = 3 * time.Second
+
 // Close refuses new work, waits for running reads and writes, syncs, and closes.
-// A store that cannot be closed within half a minute is left as it is, with
-// ErrStuck: what was synced is on disk, and the process should end. Only an orderly Close leaves the note that lets the next Open go without a copy
-// of the write-ahead files. A second Close waits for the first and returns nil.
+// A store that cannot be closed within half a minute, or within seconds when it is
+// broken, is left as it is, with ErrStuck: what was synced is on disk, and the
+// process should end. Only an orderly Close leaves the note that lets the next Open
+// go without a copy of the write-ahead files. A second Close waits for the first and returns nil.
 func (db *DB) Close() error {
 	db.life.Lock()
 	if db.closed {
@@ -199,13 +237,17 @@ func (db *DB) Close() error {
 		return nil
 	}
 	db.closed = true
-	for db.users > 0 {
-		db.idle.Wait()
-	}
+	stuck := db.drain()
 	db.life.Unlock()
 	defer close(db.done)
+	if stuck != nil {
+		return fmt.Errorf("close store: %w", stuck)
+	}
 
 	errSync := db.sync(true)
+	if db.Broken() != nil {
+		db.closeLimit = min(db.closeLimit, brokenCloseLimit)
+	}
 	errClose := db.closeBadger()
 	if db.mark != nil {
 		if err := db.mark.close(); errClose == nil {
@@ -222,6 +264,57 @@ func (db *DB) Close() error {
 	if err := writeDurable(filepath.Join(db.root, cleanName), []byte(text)); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
+	return nil
+}
+
+// drain waits until nobody uses the store; db.life is held. In a broken store a user
+// may wait for a disk that never answers: then it is given up.
+func (db *DB) drain() error {
+	if db.users == 0 {
+		return nil
+	}
+	begin, stop := time.Now(), make(chan struct{})
+	defer close(stop)
+	go func() {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				db.idle.Broadcast()
+			}
+		}
+	}()
+	for db.users > 0 {
+		if db.Broken() != nil && time.Since(begin) > brokenCloseLimit {
+			return fmt.Errorf("%w: the disk holds a write up", ErrStuck)
+		}
+		db.idle.Wait()
+	}
+	return nil
+}
+
+// load fills a store in memory from its image.
+func (db *DB) load() error {
+	if db.opt.Image == nil || !db.opt.InMemory {
+		return nil
+	}
+	batch := db.b.NewWriteBatch()
+	defer batch.Cancel()
+	for key, value := range db.opt.Image.Pairs {
+		if err := batch.Set([]byte(key), value); err != nil {
+			return err
+		}
+	}
+	if err := batch.Flush(); err != nil {
+		return err
+	}
+	m := db.opt.Image.Mark
+	db.marked = m
+	db.inbox.Store(m.Inbox)
+	db.journal.Store(m.Journal)
 	return nil
 }
 
@@ -273,6 +366,8 @@ type Stats struct {
 	Free int64
 	// DiskLow is true while writes are refused for want of space.
 	DiskLow bool
+	// Reserve is the free space below which writes are refused.
+	Reserve int64
 }
 
 // occupied sums what the files of a folder occupy; those that go meanwhile count
@@ -292,7 +387,7 @@ func occupied(dir string) (sum int64) {
 
 // Stats returns the figures of the moment; it asks the system for the free space.
 func (db *DB) Stats() Stats {
-	s := Stats{Commits: db.commit.Load(), Syncs: db.syncs.Load(), Free: -1}
+	s := Stats{Commits: db.commit.Load(), Syncs: db.syncs.Load(), Free: -1, Reserve: db.reserve.Load()}
 	if db.enter() != nil {
 		return s
 	}

@@ -423,7 +423,7 @@ func TestCloseOfAFolderThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.closeLimit = time.Millisecond
-	if err := db.Close(); !errors.Is(err, ErrStuck) || Code(err) != "store_stuck" {
+	if err := db.Close(); !errors.Is(err, ErrStuck) || !errors.Is(err, ErrBroken) || Code(err) != "store_broken" {
 		t.Errorf("Close: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, cleanName)); err == nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,8 +25,8 @@ func (db *DB) Sync() error {
 func (db *DB) sync(final bool) error {
 	db.syncing.Lock()
 	defer db.syncing.Unlock()
-	if db.broken.Load() {
-		return ErrBroken
+	if err := db.Broken(); err != nil {
+		return err
 	}
 	// The order matters: a promise is made after its commit, so the commit number
 	// read last covers the promise read first.
@@ -45,30 +46,40 @@ func (db *DB) sync(final bool) error {
 func (db *DB) syncTo(next Mark) error {
 	if db.opt.Faults.Sync != nil {
 		if err := db.opt.Faults.Sync(next.Commit); err != nil {
+			if errors.Is(err, ErrBroken) {
+				return db.fail(err)
+			}
 			return fmt.Errorf("sync: %w", err)
 		}
 	}
 	if db.mark == nil {
-		db.marked = next
-		db.syncs.Add(1)
+		db.synced(next)
 		return nil
 	}
+	if err := db.checkPlace(); err != nil {
+		return err
+	}
 	if err := db.syncFiles(); err != nil {
-		db.broken.Store(true)
-		return fmt.Errorf("%w: %w", ErrBroken, err)
+		return db.fail(fmt.Errorf("sync: %w", err))
 	}
 	now := time.Now()
 	flush := db.opt.MarkEvery < 0 || now.Sub(db.markFlush) >= db.opt.MarkEvery
 	if err := db.mark.write(next, flush); err != nil {
-		db.broken.Store(true)
-		return fmt.Errorf("%w: %w", ErrBroken, err)
+		return db.fail(fmt.Errorf("sync: %w", err))
 	}
 	if flush {
 		db.markFlush = now
 	}
-	db.marked = next
-	db.syncs.Add(1)
+	db.synced(next)
 	return nil
+}
+
+func (db *DB) synced(m Mark) {
+	db.marked = m
+	db.syncs.Add(1)
+	if db.opt.Faults.Synced != nil {
+		db.opt.Faults.Synced(m)
+	}
 }
 
 // syncFiles syncs the write-ahead files. Badger's own Sync covers the current one

@@ -26,6 +26,8 @@ type writes struct {
 	scanning    bool
 	// raw is set when the transaction was handed out as badger's own.
 	raw bool
+	// log holds the writes when Faults.Written wants them.
+	log []Write
 }
 
 // Write is one encoded write. The key has no space byte.
@@ -52,7 +54,9 @@ func (db *DB) View(fn func(Txn) error) error {
 // writes take effect or none. It does not sync. An error of fn is returned as it
 // is; ErrTooBig, ErrDiskLow and a fault hook's error mean that nothing was
 // written; ErrBroken means that it is not known.
-func (db *DB) Update(fn func(Txn) error) error {
+func (db *DB) Update(fn func(Txn) error) error { return db.update(fn, db.reserve.Load()) }
+
+func (db *DB) update(fn func(Txn) error, reserve int64) error {
 	if err := db.enter(); err != nil {
 		return err
 	}
@@ -65,7 +69,7 @@ func (db *DB) Update(fn func(Txn) error) error {
 	if err := fn(txn); err != nil {
 		return err
 	}
-	return db.commitLocked(txn)
+	return db.commitLocked(txn, reserve)
 }
 
 // Apply commits encoded writes as one transaction, like Update.
@@ -104,7 +108,7 @@ func (t *Tx) Commit() error {
 	}
 	t.db.write.Lock()
 	defer t.db.write.Unlock()
-	return t.db.commitLocked(t.Txn)
+	return t.db.commitLocked(t.Txn, t.db.reserve.Load())
 }
 
 // Discard ends the transaction without effect. After Commit or Discard it does
@@ -119,14 +123,14 @@ func (t *Tx) Discard() {
 }
 
 // commitLocked stamps and commits; db.write is held.
-func (db *DB) commitLocked(txn Txn) error {
+func (db *DB) commitLocked(txn Txn, reserve int64) error {
 	if txn.w.count == 0 && !txn.w.raw {
 		return nil
 	}
-	if db.broken.Load() {
-		return ErrBroken
+	if err := db.Broken(); err != nil {
+		return err
 	}
-	if err := db.room(int64(txn.w.size)); err != nil {
+	if err := db.room(int64(txn.w.size), reserve); err != nil {
 		return err
 	}
 	next := db.commit.Load() + 1
@@ -142,22 +146,26 @@ func (db *DB) commitLocked(txn Txn) error {
 	switch {
 	case err == nil:
 		db.commit.Store(next)
+		if db.opt.Faults.Written != nil {
+			db.opt.Faults.Written(next, txn.w.log)
+		}
 		return nil
 	case errors.Is(err, badger.ErrTxnTooBig):
 		return fmt.Errorf("%w: %w", ErrTooBig, err)
 	}
-	db.broken.Store(true)
-	return fmt.Errorf("%w: commit: %w", ErrBroken, err)
+	return db.fail(fmt.Errorf("commit: %w", err))
 }
 
 // room refuses a write of size bytes that would eat into the reserve.
-func (db *DB) room(size int64) error {
-	reserve := db.reserve.Load()
+func (db *DB) room(size, reserve int64) error {
 	if reserve == 0 {
 		return nil
 	}
 	free, err := db.opt.Free(db.root)
 	if err != nil {
+		if gone := db.checkPlace(); gone != nil {
+			return gone
+		}
 		return fmt.Errorf("free space: %w", err)
 	}
 	if free-size < reserve {
@@ -216,6 +224,7 @@ func (t Txn) Put(key, value []byte) error {
 	if err := t.take(key, len(value)); err != nil {
 		return err
 	}
+	t.note(key, value, false)
 	return t.set(t.b.Set(key, value))
 }
 
@@ -225,7 +234,15 @@ func (t Txn) Delete(key []byte) error {
 	if err := t.take(key, 0); err != nil {
 		return err
 	}
+	t.note(key, nil, true)
 	return t.set(t.b.Delete(key))
+}
+
+// note keeps a write for a simulated disk.
+func (t Txn) note(key, value []byte, deleted bool) {
+	if t.db.opt.Faults.Written != nil {
+		t.w.log = append(t.w.log, Write{Space: Space(key[0]), Key: key[1:], Value: value, Delete: deleted})
+	}
 }
 
 // Apply makes encoded writes part of the transaction.
