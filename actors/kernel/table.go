@@ -13,6 +13,7 @@ import (
 	contextactor "homeagent/actors/context"
 	"homeagent/actors/events"
 	"homeagent/actors/graph"
+	"homeagent/actors/guard"
 	"homeagent/actors/kit"
 	"homeagent/actors/ledger"
 	"homeagent/actors/memory"
@@ -65,10 +66,21 @@ func table() []Row {
 			},
 		},
 	}
+	rows = append(rows, guardRow())
 	rows = append(rows, memoryRows()...)
 	rows = append(rows, modelRows()...)
 	rows = append(rows, turnRows()...)
 	return append(rows, agentRows()...)
+}
+
+func guardRow() Row {
+	return Row{
+		Kind: guard.Kind, Paths: []string{"guard"}, Restart: core, System: true,
+		Requires: []kit.Facility{kit.FacilityConfig, kit.FacilityLedger, kit.FacilityEvents}, Provides: []kit.Facility{kit.FacilityGuard},
+		Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
+			return guard.Props(guard.Deps{Engine: w.approvals, Ledger: kit.Path("ledger")}), nil
+		},
+	}
 }
 
 func memoryRows() []Row {
@@ -183,7 +195,7 @@ func agentRows() []Row {
 			Requires: []kit.Facility{
 				kit.FacilityConfig,
 				kit.FacilityLedger, kit.FacilityEvents, kit.FacilityChannels, kit.FacilityTools, kit.FacilityStages,
-				kit.FacilityProviders, kit.FacilityMemory, kit.FacilityContext,
+				kit.FacilityProviders, kit.FacilityMemory, kit.FacilityContext, kit.FacilityGuard,
 			},
 			Provides: []kit.Facility{kit.FacilityAgents},
 			Make: func(_ *world, _ string, _ proto.Message) (kit.Props, error) {

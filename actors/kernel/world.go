@@ -17,6 +17,7 @@ import (
 	"homeagent/configs"
 	"homeagent/configs/paths"
 	"homeagent/internal/obs"
+	"homeagent/memory/approvals"
 	"homeagent/memory/contextmem"
 	"homeagent/memory/graphmem"
 	ledgerengine "homeagent/memory/ledger"
@@ -29,26 +30,27 @@ import (
 
 // world is what the actors of a node are made of: the engines, and what was opened before the first actor.
 type world struct {
-	opt      Options
-	started  time.Time
-	build    obs.Build
-	layout   paths.Layout
-	log      *obs.Log
-	logger   *slog.Logger
-	metrics  *obs.Metrics
-	db       *store.DB
-	ledger   *ledgerengine.Ledger
-	words    *lexical.Dictionary
-	index    *lexical.Index
-	events   *contextmem.Context
-	graph    *graphmem.Graph
-	recall   *recall.Engine
-	registry *configs.Registry
-	adapters *lua.Engine
-	client   *providers.Client
-	book     *provider.Book
-	door     *admin.Door
-	rt       *kit.Runtime
+	opt       Options
+	started   time.Time
+	build     obs.Build
+	layout    paths.Layout
+	log       *obs.Log
+	logger    *slog.Logger
+	metrics   *obs.Metrics
+	db        *store.DB
+	ledger    *ledgerengine.Ledger
+	words     *lexical.Dictionary
+	index     *lexical.Index
+	events    *contextmem.Context
+	graph     *graphmem.Graph
+	approvals *approvals.Engine
+	recall    *recall.Engine
+	registry  *configs.Registry
+	adapters  *lua.Engine
+	client    *providers.Client
+	book      *provider.Book
+	door      *admin.Door
+	rt        *kit.Runtime
 
 	closers []closer
 }
@@ -102,6 +104,7 @@ func (w *world) openStore() error {
 		return err
 	}
 	w.onClose("graph", w.graph.Close)
+	w.approvals = approvals.New(db)
 	w.recall = recall.New(db, w.index, w.graph)
 	return nil
 }

@@ -101,10 +101,10 @@ func (e *Engine) Get(id string) (out *messages.Approval, err error) {
 }
 
 // List returns the approvals that want lets through, oldest first; nil lets all through. want sees each record once and
-// must not keep it when it returns false.
-func (e *Engine) List(want func(*messages.Approval) bool) ([]*messages.Approval, error) {
-	var out []*messages.Approval
-	err := e.db.View(func(txn store.Txn) error {
+// must not keep it when it returns false. damaged names the records that do not decode: what they said is lost, and their
+// calls are asked about anew.
+func (e *Engine) List(want func(*messages.Approval) bool) (list []*messages.Approval, damaged []string, err error) {
+	err = e.db.View(func(txn store.Txn) error {
 		for item, err := range txn.Scan(store.Range{Space: store.Approval}) {
 			if err != nil {
 				return err
@@ -114,20 +114,20 @@ func (e *Engine) List(want func(*messages.Approval) bool) ([]*messages.Approval,
 				return err
 			}
 			a, err := DecodeApproval(item.FullKey(), record)
-			if err != nil {
-				return err
-			}
-			if want == nil || want(a) {
-				out = append(out, a)
+			switch {
+			case err != nil:
+				damaged = append(damaged, fmt.Sprintf("%q", item.Key()))
+			case want == nil || want(a):
+				list = append(list, a)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list approvals: %w", err)
+		return nil, nil, fmt.Errorf("list approvals: %w", err)
 	}
-	slices.SortFunc(out, Older)
-	return out, nil
+	slices.SortFunc(list, Older)
+	return list, damaged, nil
 }
 
 // Older orders approvals by the time they were made, then by their call and id.

@@ -81,10 +81,9 @@ func (e *Engine) Token(h Hash) (out Token, err error) {
 	return out, err
 }
 
-// Tokens returns all tokens, sorted by name.
-func (e *Engine) Tokens() ([]Token, error) {
-	var out []Token
-	err := e.db.View(func(txn store.Txn) error {
+// Tokens returns all tokens, sorted by name. damaged counts the records that do not decode: their tokens work no more.
+func (e *Engine) Tokens() (list []Token, damaged int, err error) {
+	err = e.db.View(func(txn store.Txn) error {
 		for item, err := range txn.Scan(store.Range{Space: store.Token}) {
 			if err != nil {
 				return err
@@ -95,15 +94,16 @@ func (e *Engine) Tokens() ([]Token, error) {
 			}
 			t, err := DecodeToken(item.FullKey(), record)
 			if err != nil {
-				return err
+				damaged++
+				continue
 			}
-			out = append(out, t)
+			list = append(list, t)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list tokens: %w", err)
+		return nil, 0, fmt.Errorf("list tokens: %w", err)
 	}
-	slices.SortFunc(out, func(a, b Token) int { return strings.Compare(a.Record.GetName(), b.Record.GetName()) })
-	return out, nil
+	slices.SortFunc(list, func(a, b Token) int { return strings.Compare(a.Record.GetName(), b.Record.GetName()) })
+	return list, damaged, nil
 }
