@@ -27,19 +27,21 @@ const textSchema = `{"type":"object","required":["text"],"properties":{"text":{"
 func toolDefs() []*messages.ToolDef {
 	return []*messages.ToolDef{
 		{
-			Name: toolAgents, Provider: "agents", MainOnly: true, ParametersJson: []byte(agentsSchema),
+			Name: toolAgents, Provider: "agents", MainOnly: true, ParametersJson: []byte(agentsSchema), ToolClass: messages.ToolClass_TOOL_CLASS_WRITE,
 			Effect: messages.ToolEffect_TOOL_EFFECT_IDEMPOTENT, OnPreempt: messages.OnPreempt_ON_PREEMPT_FINISH, TimeoutMs: 30_000,
 			Description: "Resident agents work beside you on a long task of their own and report to you when they have something. " +
 				"Actions: list; create (id, task_prompt); send (id, text); inspect (id): its progress, without disturbing it; destroy (id).",
 		},
 		{
-			Name: toolNotify, Provider: "agents", ResidentOnly: true, ParametersJson: []byte(textSchema),
+			// What it says stays among the agents, like the report that the parent gets anyway.
+			Name: toolNotify, Provider: "agents", ResidentOnly: true, ParametersJson: []byte(textSchema), ToolClass: messages.ToolClass_TOOL_CLASS_MEMORY,
 			Effect: messages.ToolEffect_TOOL_EFFECT_IDEMPOTENT, OnPreempt: messages.OnPreempt_ON_PREEMPT_FINISH,
 			Description: "Tell the agent that created you something before your task is finished. Your final answer is reported anyway.",
 		},
 		{
 			Name: toolNote, Provider: "agents", ResidentOnly: true, ParametersJson: []byte(textSchema), ParallelSafe: true,
-			Effect: messages.ToolEffect_TOOL_EFFECT_IDEMPOTENT, OnPreempt: messages.OnPreempt_ON_PREEMPT_FINISH,
+			ToolClass: messages.ToolClass_TOOL_CLASS_MEMORY,
+			Effect:    messages.ToolEffect_TOOL_EFFECT_IDEMPOTENT, OnPreempt: messages.OnPreempt_ON_PREEMPT_FINISH,
 			Description: "Write a line into your progress table, which your parent can look at without disturbing you.",
 		},
 	}

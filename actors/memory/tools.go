@@ -41,12 +41,13 @@ func toolDefs() []*messages.ToolDef {
 	return []*messages.ToolDef{
 		{
 			Name: toolRecall, Provider: "memory", ParametersJson: []byte(recallSchema), ParallelSafe: true,
-			Effect: messages.ToolEffect_TOOL_EFFECT_PURE, OnPreempt: messages.OnPreempt_ON_PREEMPT_CANCEL, TimeoutMs: 10_000,
+			ToolClass: messages.ToolClass_TOOL_CLASS_MEMORY,
+			Effect:    messages.ToolEffect_TOOL_EFFECT_PURE, OnPreempt: messages.OnPreempt_ON_PREEMPT_CANCEL, TimeoutMs: 10_000,
 			Description: "Search what was said before and the facts that are known. Answers with the exact words, who said them and when. " +
 				"That nothing is found means that memory has none, not that it never happened.",
 		},
 		{
-			Name: toolCommit, Provider: "memory", ParametersJson: []byte(commitSchema),
+			Name: toolCommit, Provider: "memory", ParametersJson: []byte(commitSchema), ToolClass: messages.ToolClass_TOOL_CLASS_MEMORY,
 			Effect: messages.ToolEffect_TOOL_EFFECT_IDEMPOTENT, OnPreempt: messages.OnPreempt_ON_PREEMPT_FINISH, TimeoutMs: 30_000,
 			Description: "Remember facts as subject, predicate, object. Everything said is kept anyway: use it for facts worth finding by name. " +
 				"Names stay in the person's own language.",

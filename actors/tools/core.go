@@ -16,6 +16,7 @@ func coreTools() []*entry {
 		Effect:         messages.ToolEffect_TOOL_EFFECT_PURE,
 		OnPreempt:      messages.OnPreempt_ON_PREEMPT_FINISH,
 		ParallelSafe:   true,
+		ToolClass:      messages.ToolClass_TOOL_CLASS_READ,
 		Provider:       "core",
 	}
 	s, err := compile(def.GetParametersJson())
