@@ -128,7 +128,7 @@ const KeyPlace = "{{api_key}}"
 // HTTPError is what is known of a refused request.
 type HTTPError struct {
 	Status int
-	// Body is the answer's beginning, at most 64 KiB.
+	// Body is the answer's beginning, at most 256 KiB.
 	Body []byte
 	// Headers are those of the answer, lower-case names.
 	Headers map[string]string

@@ -108,6 +108,7 @@ func (c *Client) Stream(ctx context.Context, src Source, req *messages.Completio
 		return res, nil
 	}
 	fail.Source, fail.Visible = src.Name, r.asm.visible
+	fail.Refused = !r.streamed && !r.asm.visible && r.asm.usage.GetReported() == 0
 	if fail.Hint == "" {
 		fail.Hint = Hint(fail.Kind)
 	}
@@ -125,8 +126,9 @@ type run struct {
 	ex    Exchange
 	watch *watch
 	key   string
-	// events counts those of the stream.
-	events int
+	// events counts those of the stream; streamed tells that there was one.
+	events   int
+	streamed bool
 	// tail tells that the reader of the stream's tail ends the context.
 	tail bool
 }
@@ -345,6 +347,7 @@ func (r *run) remote(ctx context.Context, cancel context.CancelCauseFunc, info I
 		return true, r.refused(ctx, resp)
 	}
 	kind := framing.Choose(info.Framing, resp.Header.Get("Content-Type"))
+	r.streamed = kind != framing.JSON
 	plain, err := unpacked(resp)
 	if err != nil {
 		return r.close(ctx, err)
@@ -399,7 +402,7 @@ func (r *run) end(ctx context.Context, kind framing.Kind) (bool, *Failure) {
 }
 
 // maxRefusal is how much of an error body is read.
-const maxRefusal = 64 << 10
+const maxRefusal = 256 << 10
 
 func (r *run) refused(ctx context.Context, resp *http.Response) *Failure {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {

@@ -48,6 +48,9 @@ type Failure struct {
 	RetryAfter time.Duration
 	// Visible tells that text, reasoning or a tool call had been emitted.
 	Visible bool
+	// Refused tells that no answer had begun: there was no stream, and no usage
+	// was counted.
+	Refused bool
 	cause   error
 }
 

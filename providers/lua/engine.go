@@ -163,6 +163,22 @@ func (e *Engine) Adapter(name string) (providers.Adapter, error) {
 	return a, nil
 }
 
+// Knows tells whether there is an adapter of a name, be it broken.
+func (e *Engine) Knows(name string) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.shelf[name] != nil && !isPart(name)
+}
+
+// Info describes an adapter; empty when there is none or it is broken.
+func (e *Engine) Info(name string) providers.Info {
+	a, err := e.Adapter(name)
+	if err != nil {
+		return providers.Info{}
+	}
+	return a.Info()
+}
+
 // Status is one adapter as people see it.
 type Status struct {
 	// Info is empty but for Name and File when the adapter is broken.

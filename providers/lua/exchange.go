@@ -279,9 +279,10 @@ func (x *exchange) Classify(ctx context.Context, e providers.HTTPError) (*provid
 	if x.vm.Exports().Get(fnClassify).Kind() == luavm.Nil {
 		return nil, nil
 	}
-	body := luavm.Str(string(e.Body))
-	if json.Valid(e.Body) {
-		if v, err := x.vm.Decode(e.Body); err == nil && v.Kind() == luavm.Table {
+	plain := bytes.TrimPrefix(e.Body, []byte("\xef\xbb\xbf"))
+	body := luavm.Str(string(plain))
+	if json.Valid(plain) {
+		if v, err := x.vm.Decode(plain); err == nil && v.Kind() == luavm.Table {
 			body = v
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"homeagent/providers"
 	"homeagent/providers/lua"
 	"homeagent/providers/providertest"
+	"homeagent/providers/replay"
 )
 
 func engine(t testing.TB, dir string) *lua.Engine {
@@ -28,17 +30,25 @@ func TestRecordings(t *testing.T) {
 	if sets == "" {
 		t.Skip("HOMEAGENT_DATASETS names no folder of data sets")
 	}
-	recs, err := providertest.LoadRecordings(filepath.Join(sets, "providers"), "openai-chat/", "azure-openai/", "compat-", "openrouter/", "mistral/")
+	e := engine(t, "")
+	recs, err := replay.Load(filepath.Join(sets, "providers"), func(name string) providers.Info { return e.Info(replay.AdapterFor(name, e.Knows)) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	providertest.RunRecordings(t, engine(t, ""), "openai", recs)
+	for _, rec := range recs {
+		providertest.RunRecordings(t, e, replay.AdapterFor(rec.Name, e.Knows), []replay.Recording{rec})
+	}
 }
 
+// TestFixtures runs the fixtures of each family through the adapter of its name.
 func TestFixtures(t *testing.T) {
-	recs, err := providertest.Fixtures("openai")
-	if err != nil {
-		t.Fatal(err)
+	for _, family := range providertest.Families() {
+		t.Run(family, func(t *testing.T) {
+			recs, err := providertest.Fixtures(family)
+			if err != nil {
+				t.Fatal(err)
+			}
+			providertest.RunRecordings(t, engine(t, ""), family, recs)
+		})
 	}
-	providertest.RunRecordings(t, engine(t, ""), "openai", recs)
 }

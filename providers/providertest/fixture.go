@@ -9,21 +9,40 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"homeagent/providers/replay"
 )
 
 //go:embed testdata
 var fixtures embed.FS
 
-// Fixtures gives the fixtures of a family, such as "openai": archives with an
-// answer.sse, .json or .html, a want.json as in expected.jsonl, and maybe a head
-// of lines "status: 429" and headers. They are written from the facts about
+// Families gives the names of all families, each that of an adapter.
+func Families() []string {
+	entries, err := fs.ReadDir(fixtures, "testdata")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "scripts" {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+// Fixtures gives the fixtures of a family, such as "openai": archives with one
+// answer, a want.json (replay.Want), and maybe a head of lines "status: 429" and
+// headers. The answer is answer.sse, .ndjson, .json or .html as it is sent, or
+// answer.aws with one message a line, "event-type {payload}" ("!type" for an
+// exception), which becomes a binary event stream. They are written from the facts about
 // these servers; none is a copy of a recording.
-func Fixtures(family string) ([]Recording, error) {
+func Fixtures(family string) ([]replay.Recording, error) {
 	names, err := fs.Glob(fixtures, path.Join("testdata", family, "*.txtar"))
 	if err != nil || len(names) == 0 {
 		return nil, fmt.Errorf("no fixtures of %q: %w", family, err)
 	}
-	var out []Recording
+	var out []replay.Recording
 	for _, name := range names {
 		b, err := fixtures.ReadFile(name)
 		if err != nil {
@@ -38,12 +57,19 @@ func Fixtures(family string) ([]Recording, error) {
 	return out, nil
 }
 
-func fixture(name string, a *txtar.Archive) (Recording, error) {
-	r := Recording{Name: name, Status: 200, Header: make(map[string]string)}
+// bodies are the content types of answers by their ending.
+var bodies = map[string]string{
+	".sse": "text/event-stream", ".ndjson": "application/x-ndjson", ".json": "application/json", ".html": "text/html",
+	".aws": "application/vnd.amazon.eventstream",
+}
+
+func fixture(name string, a *txtar.Archive) (replay.Recording, error) {
+	r := replay.Recording{Name: name, Status: 200, Header: make(map[string]string)}
 	wanted := false
 	for _, f := range a.Files {
-		switch f.Name {
-		case "head":
+		kind, known := bodies[path.Ext(f.Name)]
+		switch {
+		case f.Name == "head":
 			for line := range strings.Lines(string(f.Data)) {
 				key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 				if key != "status" {
@@ -56,17 +82,16 @@ func fixture(name string, a *txtar.Archive) (Recording, error) {
 				}
 				r.Status = n
 			}
-		case "answer.sse":
-			r.Body, r.ContentType, r.Stream = f.Data, "text/event-stream", true
-		case "answer.json":
-			r.Body, r.ContentType = f.Data, "application/json"
-		case "answer.html":
-			r.Body, r.ContentType = f.Data, "text/html"
-		case "want.json":
+		case f.Name == "want.json":
 			if err := strict(f.Data, &r.Want); err != nil {
 				return r, err
 			}
 			wanted = true
+		case strings.HasPrefix(f.Name, "answer.") && known:
+			r.Body, r.ContentType = f.Data, kind
+			if path.Ext(f.Name) == ".aws" {
+				r.Body = binaryStream(f.Data)
+			}
 		default:
 			return r, fmt.Errorf("unknown file %s", f.Name)
 		}
@@ -75,4 +100,22 @@ func fixture(name string, a *txtar.Archive) (Recording, error) {
 		return r, fmt.Errorf("an answer or want.json is missing")
 	}
 	return r, nil
+}
+
+// binaryStream makes an AWS event stream of lines "type {payload}".
+func binaryStream(text []byte) []byte {
+	var out []byte
+	for line := range strings.Lines(string(text)) {
+		name, payload, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name == "" {
+			continue
+		}
+		head := append(replay.TextHeader(":event-type", name), replay.TextHeader(":message-type", "event")...)
+		if exception, ok := strings.CutPrefix(name, "!"); ok {
+			head = append(replay.TextHeader(":exception-type", exception), replay.TextHeader(":message-type", "exception")...)
+		}
+		head = append(head, replay.TextHeader(":content-type", "application/json")...)
+		out = append(out, replay.Message(head, []byte(payload))...)
+	}
+	return out
 }
