@@ -1,0 +1,10 @@
+//go:build unix
+
+package files
+
+import (
+	"errors"
+	"syscall"
+)
+
+func noSpace(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
