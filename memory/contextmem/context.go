@@ -23,8 +23,9 @@ type Indexer interface {
 
 // Context reads the events of a node, and keeps their order by conversation.
 type Context struct {
-	db   *store.DB
-	next Indexer
+	db    *store.DB
+	next  Indexer
+	shelf shelf
 }
 
 // New returns the context over db. next gets the events after this package has
@@ -154,19 +155,19 @@ type Window struct {
 	Tokens int
 }
 
-// Last returns the latest events of a window, oldest first.
+// Last returns the latest events of a window, oldest first. They are frozen: others get the same ones.
 func (c *Context) Last(w Window) (out []*messages.EventRecord, err error) {
 	if w.Events <= 0 {
 		w.Events = 1000
 	}
 	err = c.db.View(func(txn store.Txn) error {
 		tokens := 0
-		return backwards(txn, w, func(r *messages.EventRecord) bool {
-			tokens += EstimateEvent(r.GetEvent())
+		return c.backwards(txn, w, func(k *kept) bool {
+			tokens += k.tokens
 			if w.Tokens > 0 && tokens > w.Tokens && len(out) > 0 {
 				return false
 			}
-			out = append(out, r)
+			out = append(out, k.record)
 			return len(out) < w.Events
 		})
 	})
@@ -178,7 +179,7 @@ func (c *Context) Last(w Window) (out []*messages.EventRecord, err error) {
 }
 
 // backwards walks a window from its end until fn returns false.
-func backwards(txn store.Txn, w Window, fn func(*messages.EventRecord) bool) error {
+func (c *Context) backwards(txn store.Txn, w Window, fn func(*kept) bool) error {
 	prefix := ledger.EventPrefix(w.Agent)
 	if w.Conversation != "" {
 		prefix = conversationPrefix(w.Agent, w.Conversation)[1:]
@@ -195,11 +196,11 @@ func backwards(txn store.Txn, w Window, fn func(*messages.EventRecord) bool) err
 		if err != nil {
 			return err
 		}
-		r, err := Get(txn, w.Agent, string(item.Key()[len(prefix):]))
+		k, err := c.shelf.get(txn, w.Agent, string(item.Key()[len(prefix):]))
 		if err != nil {
 			return err
 		}
-		if !fn(r) {
+		if !fn(k) {
 			return nil
 		}
 	}
