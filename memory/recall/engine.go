@@ -93,18 +93,52 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Answer, error) {
 		q.Agent = mainAgent
 	}
 	query := lexical.ParseQuery(q.Text)
+	// Neither needs the other, and a person waits for both.
+	aside := beside(func() (f factual, err error) {
+		f.list, f.searched, err = e.facts(ctx, q, query)
+		return f, err
+	})
 	events, err := e.events(ctx, q, query)
+	f, ferr := aside()
 	if err != nil {
 		return Answer{}, fmt.Errorf("recall events: %w", err)
 	}
-	facts, searched, err := e.facts(ctx, q, query)
-	if err != nil {
-		return Answer{}, fmt.Errorf("recall facts: %w", err)
+	if ferr != nil {
+		return Answer{}, fmt.Errorf("recall facts: %w", ferr)
 	}
 	fresh, known := split(events)
-	a := Answer{Items: choose(fresh, facts, query, q.Limit), Known: known}
-	a.None = len(a.Items)+len(a.Known) == 0 && (searched || !query.Empty())
+	a := Answer{Items: choose(fresh, f.list, query, q.Limit), Known: known}
+	a.None = len(a.Items)+len(a.Known) == 0 && (f.searched || !query.Empty())
 	return a, nil
+}
+
+// factual is what the graph says: searched is false when the text names nothing that it knows.
+type factual struct {
+	list     []candidate
+	searched bool
+}
+
+// beside runs fn in a goroutine and returns a function that waits for it, which must be called. A panic of fn is one of
+// that call.
+func beside[T any](fn func() (T, error)) (wait func() (T, error)) {
+	var (
+		out    T
+		err    error
+		reason any
+		done   = make(chan struct{})
+	)
+	go func() {
+		defer close(done)
+		defer func() { reason = recover() }()
+		out, err = fn()
+	}()
+	return func() (T, error) {
+		<-done
+		if reason != nil {
+			panic(reason)
+		}
+		return out, err
+	}
 }
 
 // split parts the excluded events that hold evidence, and tell rather than ask,
