@@ -10,6 +10,16 @@ import (
 	"homeagent/providers/framing"
 )
 
+// Try runs each function of an adapter once on something small; the error is one
+// for which the adapter is at fault.
+func (e *Engine) Try(ctx context.Context, name string) error {
+	a, err := e.Adapter(name)
+	if err != nil {
+		return err
+	}
+	return a.(*adapter).try(ctx)
+}
+
 // try runs each function of an adapter once on something small, so that what
 // would fail in the first call fails here. Failures that an adapter reports of
 // the server are no fault of its own.

@@ -48,7 +48,35 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if len(recs) == 0 {
+				t.Skip("only requests")
+			}
 			providertest.RunRecordings(t, engine(t, ""), family, recs)
 		})
+	}
+}
+
+// TestRequests runs the request fixtures of each family.
+func TestRequests(t *testing.T) {
+	for _, family := range providertest.Families() {
+		t.Run(family, func(t *testing.T) { providertest.RunRequests(t, engine(t, ""), family) })
+	}
+}
+
+// TestEmbedded checks that every adapter that is built in keeps the contract.
+func TestEmbedded(t *testing.T) {
+	e := engine(t, "")
+	list := e.List()
+	if len(list) < 10 {
+		t.Fatalf("only %d adapters", len(list))
+	}
+	for _, s := range list {
+		if s.Err != "" {
+			t.Error(s.Err)
+			continue
+		}
+		if err := e.Try(t.Context(), s.Info.Name); err != nil {
+			t.Errorf("%s: %v", s.Info.Name, err)
+		}
 	}
 }

@@ -39,8 +39,8 @@ func Families() []string {
 // these servers; none is a copy of a recording.
 func Fixtures(family string) ([]replay.Recording, error) {
 	names, err := fs.Glob(fixtures, path.Join("testdata", family, "*.txtar"))
-	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("no fixtures of %q: %w", family, err)
+	if err != nil {
+		return nil, err
 	}
 	var out []replay.Recording
 	for _, name := range names {
