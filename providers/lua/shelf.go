@@ -2,6 +2,7 @@ package lua
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -100,7 +101,14 @@ func (b *book) make() (*adapter, error) {
 		Print: func(line string) { b.log.Info("adapter says", "adapter", b.key, "text", line) },
 		Funcs: map[string]luavm.Host{"log": b.logLine, "http_get": httpGet, "http_post": httpPost, "escape": escape},
 		Use:   b.use,
-		Ready: inherit,
+		Ready: func(s *luavm.State) error {
+			err := inherit(s)
+			var placed *luavm.Error
+			if err != nil && !errors.As(err, &placed) {
+				err = fmt.Errorf("%s: %w", b.file, err)
+			}
+			return err
+		},
 	}
 	state, err := luavm.New(context.Background(), prog, opts)
 	if err != nil {
@@ -129,7 +137,10 @@ func optionsOf(s *luavm.State) luavm.Value {
 // use finds the program of another file of the same reading.
 func (b *book) use(name string) (*luavm.Program, error) {
 	other, ok := b.shelf[name]
-	if !ok || other == b {
+	if other == b {
+		return nil, fmt.Errorf("%s uses itself", name)
+	}
+	if !ok {
 		return nil, fmt.Errorf("there is no file %s.lua to use", name)
 	}
 	return other.compile()
