@@ -42,6 +42,7 @@ func Fault(err error) *messages.Error {
 		{ErrUnknownTask, "unknown_input", "There is no such input.", "Check the id.", 0},
 		{ErrUnknownOutput, "unknown_output", "There is no such output.", "", 0},
 		{ErrEnded, "already_ended", "The task has ended.", "", 0},
+		{ErrNotWaiting, "not_waiting", "The turn of this input has begun.", "Stop it, or send another input.", 0},
 		{ErrOwned, "space_owned", "This kind of record has an operation of its own.", "", 0},
 		{ErrInvalid, "invalid_operation", "The operation is not valid.", "", 0},
 		{block.ErrInvalid, "invalid_block", "A block is not valid.", "", 0},
