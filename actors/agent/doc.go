@@ -13,7 +13,8 @@
 //	DestroyAgent -> AgentView or Error: ends the resident; what waits is given back to the parent or dropped
 //	CallTool     -> ToolResult: resident_agents of the main agent; notify_parent and agent_note of a resident
 //	SendOutput   -> OutputSent: a resident's answer becomes a report, an input of its parent
-//	StopAll      from its scheduler: passed on to the schedulers of its residents
+//	StopAll      -> StopResult: from its scheduler; passed on to the schedulers of its residents. What a turn that was
+//	             running then still reports reaches nobody
 //	Ended        of a turn: TurnLost to the scheduler, which knows whether the turn had finished
 //	Drain        -> Ok, once the residents have answered too: from then on a turn that ends is stopped with the node, not
 //	             lost

@@ -58,6 +58,8 @@ type state struct {
 	relays   map[string]func(proto.Message) // by correlation: what to do with the answer
 	notes    []string
 	last     string
+	// fenced are the turns that a stop has met: what they still have to report reaches nobody.
+	fenced map[string]bool
 	// draining: the node stops, so that a turn which ends is not lost; it goes on at the next start.
 	draining bool
 	seq      uint64
@@ -80,7 +82,7 @@ func New(p Params) kit.Machine {
 	}
 	return &state{
 		p: p, children: map[string]*child{}, turns: map[string]*messages.StartTurn{}, waiting: map[string]*pendingTurn{},
-		gathers: map[string]*gather{}, creates: map[string]*create{}, relays: map[string]func(proto.Message){},
+		gathers: map[string]*gather{}, creates: map[string]*create{}, fenced: map[string]bool{}, relays: map[string]func(proto.Message){},
 	}
 }
 
@@ -111,7 +113,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	case *messages.SendOutput:
 		s.onReport(e, m)
 	case *messages.StopAll:
-		s.onStop(m)
+		s.onStop(e, m)
 	case gatherLate:
 		s.gatherDone(m.id)
 	case *messages.Drain:
@@ -229,6 +231,7 @@ func (s *state) turnEnded(id, failure string) {
 		return
 	}
 	delete(s.turns, id)
+	delete(s.fenced, id)
 	if s.draining {
 		delete(s.waiting, id)
 		return
@@ -256,10 +259,35 @@ func (s *state) onFault(f kit.Fault) {
 	}
 }
 
-// onStop passes a stop on to the residents.
-func (s *state) onStop(m *messages.StopAll) {
+// onStop passes a stop on to the residents and answers with what they have stopped in all. A stop of one conversation
+// means all of those that were created in it.
+func (s *state) onStop(e kit.Event, m *messages.StopAll) {
+	for id, start := range s.turns {
+		if c := m.GetConversation(); c == "" || start.GetTask().GetInput().GetConversation() == c {
+			s.fenced[id] = true
+		}
+	}
+	var to []string
 	for _, n := range slices.Sorted(maps.Keys(s.children)) {
-		s.add(kit.Send{To: kit.Path(s.childPath(n).GetPath() + "/scheduler"), Msg: m})
+		if c := m.GetConversation(); c == "" || s.children[n].spec.GetOriginConversation() == c {
+			to = append(to, n)
+		}
+	}
+	sum, left := &messages.StopResult{}, len(to)
+	if left == 0 {
+		s.add(e.Reply(sum))
+		return
+	}
+	for _, n := range to {
+		s.ask(kit.Path(s.childPath(n).GetPath()+"/scheduler"), &messages.StopAll{Principal: m.GetPrincipal()}, func(got proto.Message) {
+			if r, ok := got.(*messages.StopResult); ok {
+				sum.Stopped += r.GetStopped()
+				sum.Quota += r.GetQuota()
+			}
+			if left--; left == 0 {
+				s.add(e.Reply(sum))
+			}
+		})
 	}
 }
 

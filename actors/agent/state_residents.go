@@ -321,6 +321,7 @@ func (s *state) giveBack(c *child, in *messages.Input, done func(*messages.Error
 	back.Id = derivedID(s.now, back.GetIdempotencyKey())
 	back.Agent, back.Source, back.Cause = s.p.Spec.GetAgent(), messages.InputSource_INPUT_SOURCE_CHILD, in.GetId()
 	back.Channel, back.Conversation = origin(c.spec)
+	back.CreatedUs = s.now.UnixMicro() // a stop that came before does not mean it
 	s.ask(s.p.Channels, &messages.SubmitInput{Input: back}, func(m proto.Message) { done(submitError(m)) })
 }
 

@@ -26,6 +26,10 @@ func (s *state) onCall(e kit.Event, m *messages.CallTool) {
 		s.agentsTool(m, a, reply)
 	case call.GetName() == toolNotify && s.resident():
 		s.withText(call, reply, func(text string) {
+			if s.fenced[m.GetTaskId()] {
+				reply(toolFailure(call, "stopped", "The task was stopped.", ""))
+				return
+			}
 			s.report(text, call.GetCallId(), m.GetTaskId(), m.GetPersonWaits(), func(id string, err *messages.Error) {
 				if err != nil {
 					reply(toolFailure(call, "failed", err.GetMessage(), err.GetHint()))
@@ -167,6 +171,10 @@ func (s *state) onReport(e kit.Event, m *messages.SendOutput) {
 		text.WriteString(p.GetText())
 	}
 	s.last = text.String()
+	if s.fenced[o.GetTaskId()] {
+		s.add(e.Reply(&messages.OutputSent{Receipt: s.receipt(o, "stopped")}))
+		return
+	}
 	s.report(text.String(), o.GetOutputId(), o.GetTaskId(), s.p.Spec.GetPersonWaits(), func(id string, err *messages.Error) {
 		s.add(e.Reply(&messages.OutputSent{Receipt: s.receipt(o, id), Error: err}))
 	})

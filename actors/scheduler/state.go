@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"strconv"
 	"time"
 
 	"homeagent/actors/kit"
@@ -14,6 +15,8 @@ type Params struct {
 	Agent *messages.AgentSpec
 	// Ledger and AgentActor are whom it talks to; AgentActor is the parent of its turns.
 	Ledger, AgentActor *messages.Address
+	// Guard keeps the approvals that parked tasks wait for; nil means the actor at guard.
+	Guard *messages.Address
 	// Cooldown after a preemption; zero means 2 s.
 	Cooldown time.Duration
 	// DuplicateWindow in which a repeated unfinished input without a key is a duplicate; zero means 10 s.
@@ -30,6 +33,7 @@ const (
 	recentEnds   = 1024
 	defaultRound = 25
 	retryEnd     = time.Second
+	topLevel     = 4
 )
 
 type phase int
@@ -40,6 +44,7 @@ const (
 	running
 	suspending
 	suspended
+	parked
 	ending
 )
 
@@ -47,6 +52,8 @@ const (
 type task struct {
 	input     *messages.Input
 	sequence  uint64
+	rank      int64 // before sequence in the order of its queue; negative for those put at the head
+	queued    bool  // it stands in the queue of its level
 	phase     phase
 	since     time.Time
 	arrived   time.Time
@@ -58,11 +65,21 @@ type task struct {
 	gen       uint64
 	turn      *messages.Address
 	turnPhase messages.Phase
-	cancel    *messages.Cancel // wanted while the turn is being spawned
+	cancel    *messages.Cancel // sent, or wanted while the turn is being spawned
+	stopped   bool             // a stop has taken it: nothing that joined it becomes a task
 	steers    []*steer
+	begun     bool // its turn has run: it has a journal
 	wasCut    bool // its next start is a resumption
+	cutHere   bool // this process counted its suspension
+	approved  bool // its next start follows an approval
 	unread    bool // its journal must be read before it starts
+	reading   bool // its journal is being read
+	approvals []string
+	said      saying
+	short     string // first characters of its text
 }
+
+func (t *task) id() string { return t.input.GetId() }
 
 // steer is an input on its way into a turn; the asker still waits for the outcome.
 type steer struct {
@@ -71,36 +88,51 @@ type steer struct {
 	sent  bool
 }
 
-type state struct {
-	p        Params
-	values   kit.Values
-	self     *messages.Address
-	loaded   bool
-	early    []kit.Event
-	tasks    map[string]*task
-	current  *task
-	slot     *task
-	stack    []*task
-	levels   [5][]*task // waiting by level, in order; [0] is the ready queue
-	steered  map[string]*task
-	ends     map[string]*end
-	recent   map[string]struct{}
-	order    []string
-	gen      uint64
-	stopped  time.Time // inputs made before it and offered later are stopped
-	counters *messages.SchedulerCounters
-	now      time.Time
-	out      []kit.Effect
+// cut is the preemption under way.
+type cut struct {
+	by     string
+	level  int32
+	reason string
 }
 
-// end is an end being written.
-type end struct {
-	ops       []*messages.LedgerOp
-	published []*messages.AgentEvent
+type state struct {
+	p         Params
+	values    kit.Values
+	self      *messages.Address
+	loaded    bool
+	draining  bool // the node stops: nothing new starts
+	early     []kit.Event
+	tasks     map[string]*task
+	current   *task
+	slot      *task
+	cut       cut
+	stack     []*task
+	levels    [topLevel + 1]queue // waiting by level; [0] is the ready queue
+	steered   map[string]*task
+	parked    map[string]*task
+	sayings   map[saying]*task
+	ends      map[string]*end
+	recent    map[string]struct{}
+	order     []string
+	gen       uint64
+	corr      uint64 // last number of a request
+	front     int64  // last rank given at the head of a queue
+	sequence  uint64 // greatest inbox sequence seen
+	stops     []*messages.StopMoment
+	stopping  map[string]*stopping
+	collected *[]string // ends that are gathered into one transaction
+	edits     map[string]*edit
+	releases  map[string]*release
+	counters  *messages.SchedulerCounters
+	now       time.Time
+	out       []kit.Effect
 }
 
 // New makes the machine of one incarnation.
 func New(p Params) kit.Machine {
+	if p.Guard == nil {
+		p.Guard = kit.Path("guard")
+	}
 	if p.Cooldown == 0 {
 		p.Cooldown = 2 * time.Second
 	}
@@ -111,26 +143,39 @@ func New(p Params) kit.Machine {
 		p.MaxRounds = defaultRound
 	}
 	return &state{
-		p:       p,
-		tasks:   map[string]*task{},
-		steered: map[string]*task{},
-		ends:    map[string]*end{},
-		recent:  map[string]struct{}{},
+		p:        p,
+		tasks:    map[string]*task{},
+		steered:  map[string]*task{},
+		parked:   map[string]*task{},
+		sayings:  map[saying]*task{},
+		ends:     map[string]*end{},
+		recent:   map[string]struct{}{},
+		stopping: map[string]*stopping{},
+		edits:    map[string]*edit{},
+		releases: map[string]*release{},
 		counters: &messages.SchedulerCounters{
 			Ended:      map[string]uint64{},
 			Interrupts: map[string]uint64{},
+			Preempts:   map[string]uint64{},
 		},
 	}
 }
 
-// tick asks anew whether something may preempt.
-type tick struct{}
-
-// retry writes an end again.
-type retry struct{ task string }
-
-// reread asks for pending tasks again.
-type reread struct{ corr, task string }
+type (
+	// tick asks anew whether something may preempt, first of all the task that the cooldown held off.
+	tick struct{ task string }
+	// retry writes an end again.
+	retry struct{ task string }
+	// reread asks for pending tasks again.
+	reread struct{ corr, task string }
+	// expire ends a task that still waits at its deadline.
+	expire struct{ task string }
+	// slow ends a turn that does not answer a cancel.
+	slow struct {
+		task string
+		gen  uint64
+	}
+)
 
 const corrLoad = "load"
 
@@ -140,6 +185,12 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	if !s.loaded && s.hold(e) {
 		return s.out
 	}
+	s.receive(e)
+	s.show()
+	return s.out
+}
+
+func (s *state) receive(e kit.Event) {
 	switch m := e.Msg.(type) {
 	case kit.Started:
 		s.onStarted(m)
@@ -149,8 +200,12 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		s.onOffer(e, m)
 	case *messages.StopAll:
 		s.onStop(e, m)
+	case *messages.StopResult:
+		s.onChildrenStopped(e.Corr, m)
+	case *messages.EditQueue:
+		s.onEdit(e, m)
 	case *messages.SchedulerQuery:
-		s.add(e.Reply(s.view()))
+		s.add(e.Reply(s.view(int(m.GetMost()))))
 	case *messages.TurnSpawned:
 		s.onSpawned(m)
 	case *messages.TurnLost:
@@ -159,37 +214,65 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		s.onSuspended(m)
 	case *messages.Resumed:
 		s.onResumed(m)
+	case *messages.Parked:
+		s.onParked(m)
+	case *messages.ApprovalsDecided:
+		s.onDecided(m)
+	case *messages.ApprovalList:
+		s.onApprovals(e.Corr, m)
 	case *messages.Finished:
 		s.onFinished(m)
 	case *messages.SteerTaken:
 		s.onSteerTaken(m)
 	case *messages.LedgerDone:
 		s.onLedgerDone(e, m)
+	case *messages.Ok:
+		delete(s.releases, e.Corr)
 	case *messages.ConfigChanged:
 		s.onConfig(m)
 	case *messages.Error:
-		s.onError(e, m)
+		s.refused(e.Corr, m)
+	case *messages.Busy:
+		s.refused(e.Corr, &messages.Error{Code: "busy", Message: "The actor asked has too much to do."})
 	case *messages.Drain:
+		s.draining = true
 		s.add(e.Reply(&messages.Ok{}))
-	case tick:
-		s.rearm()
-	case retry:
-		s.writeEnd(m.task)
-	case reread:
-		s.load(m.corr, m.task)
 	case kit.Fault:
 		s.onFault(m)
 	case kit.Stopping:
 		s.onStopping()
+	default:
+		s.onTimer(m)
 	}
-	s.show()
-	return s.out
+}
+
+func (s *state) onTimer(m any) {
+	switch m := m.(type) {
+	case tick:
+		s.rearm(m.task)
+	case retry:
+		s.writeEnd(m.task)
+	case reread:
+		s.load(m.corr, m.task)
+	case expire:
+		s.onExpire(m.task)
+	case slow:
+		s.onSlow(m)
+	case stopLate:
+		s.stopDone(m.id)
+	case stopAgain:
+		s.onStopAgain(m.id)
+	case askApprovals:
+		s.askParked()
+	case releaseAgain:
+		s.sendRelease(m.corr)
+	}
 }
 
 // hold keeps what comes before the pending tasks are known.
 func (s *state) hold(e kit.Event) bool {
 	switch e.Msg.(type) {
-	case *messages.Offer, *messages.StopAll, *messages.SchedulerQuery:
+	case *messages.Offer, *messages.StopAll, *messages.SchedulerQuery, *messages.EditQueue, *messages.ApprovalsDecided:
 		s.early = append(s.early, e)
 		return true
 	}
@@ -197,6 +280,12 @@ func (s *state) hold(e kit.Event) bool {
 }
 
 func (s *state) add(e ...kit.Effect) { s.out = append(s.out, e...) }
+
+// number makes the number of a request.
+func (s *state) number() string {
+	s.corr++
+	return strconv.FormatUint(s.corr, 10)
+}
 
 func (s *state) onStarted(m kit.Started) {
 	s.self = m.Self
@@ -214,73 +303,24 @@ func (s *state) onConfig(m *messages.ConfigChanged) {
 	s.p.MaxRounds = int32(v.Int(configs.KeyAgentMaxToolTurns, int64(s.p.MaxRounds)))
 }
 
-func (s *state) load(corr, id string) {
-	s.add(kit.Send{
-		To: s.p.Ledger, Corr: corr,
-		Msg: &messages.LedgerPending{Agent: s.p.Agent.GetAgent(), TaskId: id},
-	})
-}
-
-// onPending takes in what ledger knows: at the start everything, later one lost task.
-func (s *state) onPending(e kit.Event, m *messages.PendingTasks) {
-	if e.Corr != corrLoad {
-		for _, p := range m.GetTasks() {
-			s.reload(p)
-		}
+// refused handles a request that was answered with an error instead of its answer.
+func (s *state) refused(corr string, err *messages.Error) {
+	if id, ok := endOf(corr); ok {
+		s.endRefused(id, err)
 		return
 	}
-	if s.loaded {
-		return
-	}
-	s.loaded = true
-	for _, p := range m.GetTasks() {
-		s.restore(p)
-	}
-	s.settleSteered()
-	s.sortStack()
-	s.dispatch()
-	s.add(kit.Ready{})
-	held := s.early
-	s.early = nil
-	for _, h := range held {
-		out := s.out
-		next := s.Step(s.now, h)
-		s.out = append(out, next...)
-	}
-}
-
-// restore takes one task back after a restart of the scheduler or the node.
-func (s *state) restore(p *messages.PendingTask) {
-	in := p.GetInput()
-	t := &task{
-		input: in, sequence: p.GetSequence(), since: s.now, arrived: s.now,
-		preempted: p.GetPreempted(), starts: p.GetStarts(), journal: p.GetJournal(), joined: p.GetJoined(),
-	}
-	s.tasks[in.GetId()] = t
-	switch p.GetState() {
-	case messages.TaskState_TASK_STATE_RUNNING, messages.TaskState_TASK_STATE_SUSPENDED, messages.TaskState_TASK_STATE_PARKED:
-		if p.GetState() == messages.TaskState_TASK_STATE_RUNNING && t.starts >= maxStarts {
-			s.finish(t, messages.End_END_FAILED, "crash_loop", "This task brought the node down three times and was ended.", "", nil)
-			return
-		}
-		t.phase, t.wasCut = suspended, p.GetState() != messages.TaskState_TASK_STATE_RUNNING
-		s.stack = append(s.stack, t)
-	case messages.TaskState_TASK_STATE_STEERED:
-		s.steered[in.GetId()] = t
-	default:
-		s.enqueue(t, false)
-	}
-}
-
-// settleSteered gives inputs whose turn is gone a turn of their own.
-func (s *state) settleSteered() {
-	for _, id := range sortedKeys(s.steered) {
-		t := s.steered[id]
-		if host := s.tasks[t.joined]; host != nil && host.phase != ending && s.steered[t.joined] == nil {
-			continue
-		}
-		delete(s.steered, id)
-		s.requeue(t)
+	switch id, lost := lostOf(corr); {
+	case corr == corrLoad || lost:
+		s.add(kit.Log{Level: kit.Error, Text: "pending tasks were not read", Attrs: []any{"code", err.GetCode()}},
+			kit.After{Key: corr, D: retryEnd, Msg: reread{corr, id}})
+	case s.stopping[stopOf(corr)] != nil:
+		s.stopRefused(corr, err)
+	case s.edits[corr] != nil:
+		s.edited(corr, err)
+	case s.releases[corr] != nil:
+		s.releaseRefused(corr)
+	case isApprovals(corr):
+		s.add(kit.After{Key: "approvals", D: approvalsEvery, Msg: askApprovals{}})
 	}
 }
 
@@ -293,10 +333,6 @@ func (s *state) onFault(f kit.Fault) {
 	switch m := send.Msg.(type) {
 	case *messages.LedgerPending:
 		s.add(kit.After{Key: send.Corr, D: retryEnd, Msg: reread{send.Corr, m.GetTaskId()}})
-	case *messages.LedgerExecute:
-		if id, found := endOf(send.Corr); found {
-			s.add(kit.After{Key: send.Corr, D: retryEnd, Msg: retry{id}})
-		}
 	case *messages.SpawnTurn:
 		t := s.tasks[m.GetStart().GetTask().GetInput().GetId()]
 		if t != nil && t.gen == m.GetStart().GetGeneration() {
@@ -304,18 +340,17 @@ func (s *state) onFault(f kit.Fault) {
 		}
 	case *messages.Steer:
 		s.steerRefused(m.GetGeneration(), m.GetInput().GetId())
+	default:
+		s.refused(send.Corr, f.Err)
 	}
 }
 
 // onStopping notes that what runs did not bring the node down.
 func (s *state) onStopping() {
-	note := func(t *task, st messages.TaskState) {
+	if t := s.current; t != nil && t.phase != ending {
 		s.add(s.ledger("", &messages.LedgerOp{Op: &messages.LedgerOp_SetTask{SetTask: &messages.SetTask{
-			TaskId: t.input.GetId(), State: st, Level: effective(t), Preempted: t.preempted, Clean: true,
+			TaskId: t.id(), State: messages.TaskState_TASK_STATE_RUNNING, Level: effective(t), Preempted: t.preempted, Clean: true,
 		}}}))
-	}
-	if s.current != nil && s.current.phase != ending {
-		note(s.current, messages.TaskState_TASK_STATE_RUNNING)
 	}
 }
 
@@ -325,6 +360,6 @@ func (s *state) ledger(corr string, ops ...*messages.LedgerOp) kit.Send {
 
 func (s *state) setTask(t *task, st messages.TaskState) *messages.LedgerOp {
 	return &messages.LedgerOp{Op: &messages.LedgerOp_SetTask{SetTask: &messages.SetTask{
-		TaskId: t.input.GetId(), State: st, Joined: t.joined, Level: effective(t), Preempted: t.preempted,
+		TaskId: t.id(), State: st, Joined: t.joined, Level: effective(t), Preempted: t.preempted,
 	}}}
 }

@@ -7,6 +7,13 @@ import (
 	"homeagent/messages"
 )
 
+// end is an end being written.
+type end struct {
+	op        *messages.EndTask
+	published []*messages.AgentEvent
+	asks      []func(ended bool) []kit.Effect // who waits for it to be on disk
+}
+
 func (s *state) onFinished(m *messages.Finished) {
 	t := s.byTurn(m.GetTaskId(), m.GetGeneration())
 	if t == nil {
@@ -18,49 +25,67 @@ func (s *state) onFinished(m *messages.Finished) {
 
 // endHost ends a task whose turn is over, with the inputs that had joined it.
 func (s *state) endHost(t *task, m *messages.Finished) {
-	id := t.input.GetId()
 	answered := map[string]bool{}
 	for _, j := range m.GetSteered() {
 		answered[j] = true
 	}
+	stopped := m.GetEnd() == messages.End_END_STOPPED || t.stopped
 	steers := t.steers
 	t.steers = nil
 	var own []*task
 	for _, j := range sortedKeys(s.steered) {
 		st := s.steered[j]
-		if st.joined != id {
-			continue
-		}
-		delete(s.steered, j)
-		if answered[j] || m.GetEnd() == messages.End_END_STOPPED {
-			s.finish(st, m.GetEnd(), m.GetReason(), m.GetText(), id, nil)
-		} else {
+		switch {
+		case st.joined != t.id():
+		case answered[j]:
+			s.finish(st, m.GetEnd(), m.GetReason(), m.GetText(), t.id(), nil)
+		case stopped:
+			s.finish(st, messages.End_END_STOPPED, "stop", stoppedText, t.id(), nil)
+		default:
+			delete(s.steered, j)
 			own = append(own, st)
 		}
 	}
+	if m.GetEnd() != messages.End_END_ANSWERED && (t.begun || t.turn != nil || t.phase == parked) {
+		s.releaseApprovals(t)
+	}
 	s.finish(t, m.GetEnd(), m.GetReason(), m.GetText(), "", m.GetUsage())
 	for _, st := range own {
-		s.requeue(st)
+		s.requeue(st, "steer_not_answered")
 	}
 	for _, st := range steers {
+		if in := s.tasks[st.input.GetId()]; t.stopped && in != nil {
+			s.finishStopped(in)
+			s.add(st.ask.Reply(notRun(st.input)))
+			continue
+		}
 		s.ownTask(st)
 	}
 }
 
 // finish ends a task: its end is written first and published when it is on disk.
 func (s *state) finish(t *task, how messages.End, reason, text, by string, usage *messages.Usage) {
-	id := t.input.GetId()
+	id := t.id()
 	if t.phase == ending {
 		return
 	}
 	s.remove(t)
+	s.unsay(t)
 	t.phase = ending
 	ended := &messages.TaskEnded{TaskId: id, End: how, Reason: reason, Text: text, By: by, Usage: usage}
-	s.ends[id] = &end{
-		ops: []*messages.LedgerOp{{Op: &messages.LedgerOp_End{End: &messages.EndTask{
+	e := &end{
+		op: &messages.EndTask{
 			TaskId: id, End: how, Reason: reason, Text: text, By: by, AtUs: s.now.UnixMicro(), Usage: usage,
-		}}}},
+		},
 		published: []*messages.AgentEvent{s.event(t, "ended", func(c *messages.TaskChange) { c.Ended, c.By = ended, by })},
+	}
+	if reason == "crash_loop" {
+		e.published = append(e.published, s.errorEvent(t, reason, text))
+	}
+	s.ends[id] = e
+	if s.collected != nil {
+		*s.collected = append(*s.collected, id)
+		return
 	}
 	s.writeEnd(id)
 }
@@ -68,12 +93,17 @@ func (s *state) finish(t *task, how messages.End, reason, text, by string, usage
 // remove takes a task out of wherever it stands.
 func (s *state) remove(t *task) {
 	s.dequeue(t)
-	delete(s.steered, t.input.GetId())
+	s.disarm(t)
+	delete(s.steered, t.id())
+	delete(s.parked, t.id())
 	if s.slot == t {
 		s.slot = nil
 	}
 	if s.current == t {
 		s.current = nil
+	}
+	if t.cancel != nil {
+		s.add(kit.CancelAfter{Key: "cancel/" + t.id()})
 	}
 	for i, o := range s.stack {
 		if o == t {
@@ -85,48 +115,90 @@ func (s *state) remove(t *task) {
 
 func (s *state) writeEnd(id string) {
 	if e := s.ends[id]; e != nil {
-		s.add(s.ledger("end/"+id, e.ops...))
+		s.add(s.ledger("end/"+id, endOp(e)))
 	}
+}
+
+func endOp(e *end) *messages.LedgerOp {
+	return &messages.LedgerOp{Op: &messages.LedgerOp_End{End: e.op}}
 }
 
 func endOf(corr string) (string, bool) { return strings.CutPrefix(corr, "end/") }
 
-func (s *state) onLedgerDone(e kit.Event, m *messages.LedgerDone) {
-	id, ok := endOf(e.Corr)
-	if !ok {
-		if m.GetError() != nil {
-			s.add(kit.Log{Level: kit.Warn, Text: "a task state was not written", Attrs: []any{"code", m.GetError().GetCode()}})
-		}
-		return
-	}
-	if m.GetError() != nil {
-		s.add(kit.After{Key: e.Corr, D: retryEnd, Msg: retry{id}})
-		return
-	}
-	w := s.ends[id]
-	if w == nil {
-		return
-	}
-	delete(s.ends, id)
-	delete(s.tasks, id)
-	s.remember(id)
-	for _, ev := range w.published {
-		s.counters.Ended[endName(ev.GetTask().GetEnded().GetEnd())]++
-		s.add(kit.Publish{Event: ev})
+// collect gathers the ends of what do ends, to be written together.
+func (s *state) collect(do func()) []string {
+	var ids []string
+	s.collected = &ids
+	do()
+	s.collected = nil
+	return ids
+}
+
+func (s *state) writeEnds(ids []string) {
+	for _, id := range ids {
+		s.writeEnd(id)
 	}
 }
 
-// onError handles a request that was answered with an error instead of its answer.
-func (s *state) onError(e kit.Event, m *messages.Error) {
-	if id, ok := endOf(e.Corr); ok {
-		s.add(kit.After{Key: e.Corr, D: retryEnd, Msg: retry{id}})
+func (s *state) onLedgerDone(e kit.Event, m *messages.LedgerDone) {
+	if m.GetError() != nil {
+		if e.Corr == "" {
+			s.add(kit.Log{Level: kit.Warn, Text: "a task state was not written", Attrs: []any{"code", m.GetError().GetCode()}})
+			return
+		}
+		s.refused(e.Corr, m.GetError())
 		return
 	}
-	id, lost := strings.CutPrefix(e.Corr, "reload/")
-	if e.Corr == corrLoad || lost {
-		s.add(kit.Log{Level: kit.Error, Text: "pending tasks were not read", Attrs: []any{"code", m.GetCode()}},
-			kit.After{Key: e.Corr, D: retryEnd, Msg: reread{e.Corr, id}})
+	if id, ok := endOf(e.Corr); ok {
+		s.ended(id)
+		return
 	}
+	switch {
+	case s.stopping[stopOf(e.Corr)] != nil:
+		s.stopWritten(e.Corr)
+	case s.edits[e.Corr] != nil:
+		s.edited(e.Corr, nil)
+	}
+}
+
+// ended publishes an end that is on disk.
+func (s *state) ended(id string) {
+	e := s.ends[id]
+	if e == nil {
+		return
+	}
+	s.drop(id)
+	s.counters.Ended[endName(e.op.GetEnd())]++
+	for _, ev := range e.published {
+		s.add(kit.Publish{Event: ev})
+	}
+	for _, ask := range e.asks {
+		s.add(ask(true)...)
+	}
+}
+
+// endRefused writes an end again, unless ledger says that it never can: then somebody else has ended the task.
+func (s *state) endRefused(id string, err *messages.Error) {
+	e := s.ends[id]
+	if e == nil {
+		return
+	}
+	switch err.GetCode() {
+	case "already_ended", "unknown_input":
+		s.drop(id)
+		s.add(kit.Log{Level: kit.Error, Text: "an end was refused", Attrs: []any{"task", id, "code", err.GetCode()}})
+		for _, ask := range e.asks {
+			s.add(ask(false)...)
+		}
+	default:
+		s.add(kit.After{Key: "end/" + id, D: retryEnd, Msg: retry{id}})
+	}
+}
+
+func (s *state) drop(id string) {
+	delete(s.ends, id)
+	delete(s.tasks, id)
+	s.remember(id)
 }
 
 // remember keeps the ids of the latest ends, so that an offer that comes again does not run again.
@@ -139,55 +211,43 @@ func (s *state) remember(id string) {
 	}
 }
 
-// onStop ends what runs, what is suspended and what waits, and has the agent pass the stop on to its residents.
-func (s *state) onStop(e kit.Event, m *messages.StopAll) {
-	s.stopped = s.now
-	res := &messages.StopResult{}
-	match := func(t *task) bool {
-		return m.GetConversation() == "" || t.input.GetConversation() == m.GetConversation()
-	}
-	var waitingTasks []*task
-	if s.slot != nil && match(s.slot) {
-		waitingTasks = append(waitingTasks, s.slot)
-	}
-	for l := 4; l >= 0; l-- {
-		for _, t := range s.levels[l] {
-			if match(t) {
-				waitingTasks = append(waitingTasks, t)
-			}
-		}
-	}
-	for _, t := range waitingTasks {
-		s.finish(t, messages.End_END_STOPPED, "stop", "Stopped before it ran.", "", nil)
-		res.Quota++
-	}
-	for i := len(s.stack) - 1; i >= 0; i-- {
-		if t := s.stack[i]; match(t) && s.cancelTurn(t) {
-			res.Stopped++
-		}
-	}
-	if t := s.current; t != nil && match(t) && s.cancelTurn(t) {
-		res.Stopped++
-	}
-	if m.GetConversation() == "" {
-		s.add(kit.Send{To: s.p.AgentActor, Msg: m})
-	}
-	s.add(e.Reply(res))
-	s.dispatch()
-}
-
-// cancelTurn ends a running or suspended task; it reports false when that is under way already.
-func (s *state) cancelTurn(t *task) bool {
-	if t.cancel != nil || t.phase == ending {
-		return false
-	}
-	t.cancel = &messages.Cancel{Generation: t.gen, End: messages.End_END_STOPPED, Reason: "stop"}
-	if t.turn == nil {
-		if t.phase == suspended || t.unread {
-			s.endHost(t, &messages.Finished{End: messages.End_END_STOPPED, Reason: "stop", Text: "Stopped."})
-		}
+// arm sets the timer of a task that must not wait for ever; it reports false when its deadline has passed.
+func (s *state) arm(t *task) bool {
+	left, ok := s.untilDeadline(t)
+	if !ok {
 		return true
 	}
-	s.add(kit.Send{To: t.turn, Msg: t.cancel})
+	if left <= 0 {
+		return false
+	}
+	s.add(kit.After{Key: "expire/" + t.id(), D: left, Msg: expire{t.id()}})
 	return true
+}
+
+// disarm takes the timer of arm back.
+func (s *state) disarm(t *task) {
+	if t.input.GetDeadlineUs() != 0 && !t.begun {
+		s.add(kit.CancelAfter{Key: "expire/" + t.id()})
+	}
+}
+
+func (s *state) expired(t *task) {
+	s.finish(t, messages.End_END_EXPIRED, "deadline", "Its deadline passed before it could begin.", "", nil)
+}
+
+// onExpire ends a task that still waits.
+func (s *state) onExpire(id string) {
+	t := s.tasks[id]
+	if t == nil || t.phase != waiting || t.begun {
+		return
+	}
+	if !t.queued && t != s.slot { // its asker still waits for whether it joins a turn
+		return
+	}
+	if left, ok := s.untilDeadline(t); ok && left > 0 { // the clock was set back
+		s.arm(t)
+		return
+	}
+	s.expired(t)
+	s.dispatch()
 }

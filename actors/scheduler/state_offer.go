@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"strconv"
+	"time"
 
 	"homeagent/actors/kit"
 	"homeagent/messages"
@@ -21,17 +22,17 @@ func (s *state) onOffer(e kit.Event, m *messages.Offer) {
 	if l := in.GetLevel(); l > 0 {
 		s.counters.Interrupts[strconv.Itoa(int(l))]++
 	}
-	t := &task{input: in, sequence: m.GetSequence(), since: s.now, arrived: s.now}
+	t := s.newTask(in, m.GetSequence())
 	s.tasks[in.GetId()] = t
 	s.publishInput(t)
-	if !s.stopped.IsZero() && in.GetCreatedUs() <= s.stopped.UnixMicro() && in.GetSource() == messages.InputSource_INPUT_SOURCE_PERSON {
-		s.add(e.Reply(&messages.InputOutcome{InputId: in.GetId(), Outcome: messages.Outcome_OUTCOME_QUEUED, Position: 1}))
-		s.finish(t, messages.End_END_STOPPED, "stop", "Stopped before it ran.", "", nil)
+	if m.GetStopped() || s.stoppedBefore(in, m.GetSequence()) {
+		s.add(e.Reply(notRun(in)))
+		s.finishStopped(t)
 		return
 	}
 	if first := s.duplicateOf(t); first != nil {
 		s.add(e.Reply(&messages.InputOutcome{InputId: in.GetId(), Outcome: messages.Outcome_OUTCOME_DUPLICATE}))
-		s.finish(t, messages.End_END_DUPLICATE, "repeated", "The same input is already being worked on.", first.input.GetId(), nil)
+		s.finish(t, messages.End_END_DUPLICATE, "repeated", "The same input is already being worked on.", first.id(), nil)
 		return
 	}
 	if s.steers(t) {
@@ -46,79 +47,76 @@ func (s *state) onOffer(e kit.Event, m *messages.Offer) {
 	s.add(e.Reply(s.outcome(t)))
 }
 
+// notRun answers the offer of an input that ends without running.
+func notRun(in *messages.Input) *messages.InputOutcome {
+	return &messages.InputOutcome{InputId: in.GetId(), Outcome: messages.Outcome_OUTCOME_QUEUED, Position: 1}
+}
+
 // admit queues a task and lets it run or preempt if it may.
 func (s *state) admit(t *task) {
 	s.enqueue(t, false)
-	if s.current == nil {
+	switch {
+	case t.phase == ending: // too late for its deadline
+		return
+	case s.current == nil:
 		s.dispatch()
-	} else if s.consider(t) {
-		s.publish(t, "preempting", nil)
+	case s.consider(t):
 		return
 	}
-	if t.phase == waiting {
+	if t.phase == waiting && t != s.slot {
 		s.publish(t, "queued", func(c *messages.TaskChange) { c.Position = s.position(t) })
 	}
 }
 
 // outcome tells where a task stands, as the answer to its offer.
 func (s *state) outcome(t *task) *messages.InputOutcome {
-	o := &messages.InputOutcome{InputId: t.input.GetId()}
+	o := &messages.InputOutcome{InputId: t.id()}
 	switch {
 	case t == s.slot:
 		o.Outcome = messages.Outcome_OUTCOME_PREEMPTING
-	case s.steered[t.input.GetId()] != nil:
+	case s.steered[t.id()] != nil:
 		o.Outcome = messages.Outcome_OUTCOME_STEERED
-	case t.phase == waiting:
+	case t.queued:
 		o.Outcome, o.Position = messages.Outcome_OUTCOME_QUEUED, s.position(t)
+	case t.phase == waiting || t.phase == ending && !t.begun:
+		return notRun(t.input)
 	default:
 		o.Outcome = messages.Outcome_OUTCOME_STARTED
 	}
 	return o
 }
 
-// duplicateOf finds an unfinished input that a new one repeats.
-func (s *state) duplicateOf(t *task) *task {
-	in := t.input
-	if in.GetIdempotencyKey() != "" || in.GetSource() != messages.InputSource_INPUT_SOURCE_PERSON {
-		return nil
+// untilDeadline is how long a task that has not begun may still wait; false when there is no end to it.
+func (s *state) untilDeadline(t *task) (time.Duration, bool) {
+	if t.input.GetDeadlineUs() == 0 || t.begun {
+		return 0, false
 	}
-	for _, id := range sortedKeys(s.tasks) {
-		o := s.tasks[id]
-		if o == t || o.phase == ending || s.now.Sub(o.arrived) > s.p.DuplicateWindow {
-			continue
-		}
-		if sameSpeaker(o.input, in) && sameParts(o.input.GetParts(), in.GetParts()) {
-			return o
-		}
-	}
-	return nil
+	return time.UnixMicro(t.input.GetDeadlineUs()).Sub(s.now), true
 }
 
+// sameSpeaker tells whether an input may join the turn of another: the same principal in the same conversation, or
+// anybody there where the channel lets them. Strangers without a name are nobody's same.
 func sameSpeaker(a, b *messages.Input) bool {
-	return a.GetPrincipal().GetId() == b.GetPrincipal().GetId() &&
-		a.GetChannel() == b.GetChannel() && a.GetConversation() == b.GetConversation()
-}
-
-func sameParts(a, b []*messages.Part) bool {
-	if len(a) != len(b) {
+	if a.GetChannel() != b.GetChannel() || a.GetConversation() != b.GetConversation() {
 		return false
 	}
-	for i := range a {
-		if a[i].GetText() != b[i].GetText() || a[i].GetPayload().GetId() != b[i].GetPayload().GetId() {
-			return false
-		}
+	if a.GetJoint() && b.GetJoint() {
+		return true
 	}
-	return true
+	return a.GetPrincipal().GetId() != "" && a.GetPrincipal().GetId() == b.GetPrincipal().GetId()
 }
 
 // steers tells whether a new input joins the running turn.
 func (s *state) steers(t *task) bool {
 	c := s.current
-	if c == nil || c.phase != running && c.phase != spawning || c.cancel != nil || s.slot != nil {
+	if c == nil || c.phase != running && c.phase != spawning || c.cancel != nil || s.slot != nil || s.draining {
 		return false
 	}
 	in := t.input
 	if in.GetMode() != messages.Mode_MODE_STEER || in.GetSource() != messages.InputSource_INPUT_SOURCE_PERSON {
+		return false
+	}
+	if left, ok := s.untilDeadline(t); ok && left <= 0 {
 		return false
 	}
 	return sameSpeaker(c.input, in) && in.GetLevel() <= effective(c)
@@ -143,11 +141,11 @@ func (s *state) onSteerTaken(m *messages.SteerTaken) {
 	if st == nil || t == nil {
 		return
 	}
-	t.joined = host.input.GetId()
-	s.steered[t.input.GetId()] = t
+	t.joined = host.id()
+	s.steered[t.id()] = t
 	s.counters.Steered++
 	s.add(s.ledger("", s.setTask(t, messages.TaskState_TASK_STATE_STEERED)),
-		st.ask.Reply(&messages.InputOutcome{InputId: t.input.GetId(), Outcome: messages.Outcome_OUTCOME_STEERED}))
+		st.ask.Reply(&messages.InputOutcome{InputId: t.id(), Outcome: messages.Outcome_OUTCOME_STEERED}))
 	s.publish(t, "steered", func(c *messages.TaskChange) { c.By = t.joined })
 }
 
@@ -164,7 +162,7 @@ func (s *state) steerRefused(gen uint64, input string) {
 
 func (s *state) ownTask(st *steer) {
 	t := s.tasks[st.input.GetId()]
-	if t == nil {
+	if t == nil || t.phase == ending {
 		return
 	}
 	s.admit(t)

@@ -1,7 +1,7 @@
 package scheduler
 
 import (
-	"sort"
+	"strconv"
 	"time"
 
 	"homeagent/actors/kit"
@@ -18,10 +18,15 @@ func effective(t *task) int32 {
 	return max(level, min(limit, level+min(t.preempted, 2)))
 }
 
+// insists tells whether a candidate interrupts a task of its own principal by name.
+func insists(candidate, t *task) bool {
+	return candidate.input.GetMode() == messages.Mode_MODE_INTERRUPT &&
+		candidate.input.GetPrincipal().GetId() == t.input.GetPrincipal().GetId()
+}
+
 // defence is the level with which the running task meets a candidate.
 func defence(t, candidate *task) int32 {
-	if candidate.input.GetMode() == messages.Mode_MODE_INTERRUPT &&
-		candidate.input.GetPrincipal().GetId() == t.input.GetPrincipal().GetId() {
+	if insists(candidate, t) {
 		return t.input.GetLevel()
 	}
 	return effective(t)
@@ -35,74 +40,90 @@ func (s *state) mayPreempt(candidate *task) (bool, time.Duration) {
 		return false, 0
 	}
 	left := s.p.Cooldown - s.now.Sub(t.lastCut)
-	if t.lastCut.IsZero() || left <= 0 || candidate.input.GetLevel() == 4 ||
+	if t.lastCut.IsZero() || left <= 0 || candidate.input.GetLevel() == topLevel ||
 		candidate.input.GetPersonWaits() && !t.input.GetPersonWaits() {
 		return true, 0
 	}
 	return false, left
 }
 
-// enqueue puts a waiting task in its queue, at the head when it was displaced.
-func (s *state) enqueue(t *task, head bool) {
-	t.phase = waiting
-	l := t.input.GetLevel()
-	if head {
-		s.levels[l] = append([]*task{t}, s.levels[l]...)
-		return
-	}
-	s.levels[l] = append(s.levels[l], t)
+// level is the queue that a task waits in.
+func (s *state) level(t *task) *queue {
+	return &s.levels[min(max(t.input.GetLevel(), 0), topLevel)]
 }
 
-// requeue makes an input that had joined a turn a task of its own, in the order it was accepted.
-func (s *state) requeue(t *task) {
-	t.joined = ""
+// enqueue puts a waiting task in its queue, at the head or in the order in which inputs were accepted. One that came too
+// late for its deadline ends.
+func (s *state) enqueue(t *task, head bool) {
+	t.phase = waiting
+	if !s.arm(t) {
+		s.expired(t)
+		return
+	}
+	if head {
+		s.front--
+		t.rank = s.front
+	}
+	t.queued = true
+	s.level(t).insert(t)
+}
+
+// requeue makes an input that had joined a turn, or that a decision lets go on, wait for a turn of its own.
+func (s *state) requeue(t *task, reason string) {
+	t.joined, t.since = "", s.now
 	s.enqueue(t, false)
-	q := s.levels[t.input.GetLevel()]
-	sort.SliceStable(q, func(i, j int) bool { return q[i].sequence < q[j].sequence })
+	if t.phase == ending {
+		return
+	}
 	s.add(s.ledger("", s.setTask(t, messages.TaskState_TASK_STATE_QUEUED)))
-	s.publish(t, "queued", func(c *messages.TaskChange) { c.Position = s.position(t) })
+	s.publish(t, "requeued", func(c *messages.TaskChange) { c.Position, c.Reason = s.position(t), reason })
 }
 
 // dequeue takes a waiting task out of its queue.
 func (s *state) dequeue(t *task) {
-	q := s.levels[t.input.GetLevel()]
-	for i, o := range q {
-		if o == t {
-			s.levels[t.input.GetLevel()] = append(q[:i:i], q[i+1:]...)
-			return
-		}
+	if t.queued {
+		t.queued = false
+		s.level(t).remove(t)
 	}
 }
 
 // position is the place of a waiting task among all that would run before it, from 1.
 func (s *state) position(t *task) int32 {
-	var n int32
-	if s.slot != nil && s.slot != t {
+	if t == s.slot {
+		return 1
+	}
+	n := 1
+	if s.slot != nil {
 		n++
 	}
-	for l := 4; l >= 0; l-- {
-		for _, o := range s.levels[l] {
-			n++
-			if o == t {
-				return n
-			}
-		}
+	own := s.level(t)
+	for l := topLevel; &s.levels[l] != own; l-- {
+		n += s.levels[l].n
 	}
-	return 1
+	return int32(n + own.index(t))
 }
 
-// rearm asks anew whether the head of the highest queue may preempt what runs.
-func (s *state) rearm() {
+// highest is the head of the highest queue of interrupts.
+func (s *state) highest() *task {
+	for l := topLevel; l > 0; l-- {
+		if t := s.levels[l].head(); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// rearm asks anew whether the one that the cooldown held off, or the head of the highest queue, may preempt what runs.
+func (s *state) rearm(held string) {
 	if s.current == nil {
 		s.dispatch()
 		return
 	}
-	for l := 4; l > 0; l-- {
-		if len(s.levels[l]) == 0 {
-			continue
-		}
-		s.consider(s.levels[l][0])
+	if t := s.tasks[held]; t != nil && t.queued && s.consider(t) {
 		return
+	}
+	if t := s.highest(); t != nil {
+		s.consider(t)
 	}
 }
 
@@ -111,22 +132,22 @@ func (s *state) consider(t *task) bool {
 	if s.current == nil || s.current.phase == ending {
 		return false
 	}
+	ok, left := s.mayPreempt(t)
 	if s.slot != nil {
-		if effective(t) <= effective(s.slot) {
+		if !ok || effective(t) <= effective(s.slot) {
 			return false
 		}
-		ok, _ := s.mayPreempt(t)
-		if !ok {
-			return false
+		displaced := s.slot
+		s.enqueue(displaced, true)
+		if displaced.queued {
+			s.publish(displaced, "requeued", func(c *messages.TaskChange) { c.Position, c.Reason = s.position(displaced), "displaced" })
 		}
-		s.enqueue(s.slot, true)
 		s.take(t)
 		return true
 	}
-	ok, left := s.mayPreempt(t)
 	if !ok {
 		if left > 0 {
-			s.add(kit.After{Key: "rearm", D: left, Msg: tick{}})
+			s.add(kit.After{Key: "rearm", D: left, Msg: tick{t.id()}})
 		}
 		return false
 	}
@@ -137,42 +158,61 @@ func (s *state) consider(t *task) bool {
 	return true
 }
 
+// take moves a waiting task into the immediate slot and says for whom it is to make place.
+func (s *state) take(t *task) {
+	s.dequeue(t)
+	s.slot = t
+	s.cut = cut{by: t.id(), level: effective(t), reason: "level"}
+	if insists(t, s.current) {
+		s.cut.reason = "interrupt"
+	}
+	victim := s.current.id()
+	s.publish(t, "preempting", func(c *messages.TaskChange) { c.Victim, c.Reason = victim, s.cut.reason })
+	s.add(kit.Log{Level: kit.Info, Text: "task makes place", Attrs: []any{
+		"victim", victim, "victim_level", effective(s.current), "by", t.id(), "by_level", s.cut.level, "reason", s.cut.reason,
+	}})
+}
+
 // suspend asks the running turn to make place for the task in the slot.
 func (s *state) suspend() {
 	c := s.current
 	c.phase = suspending
 	s.add(kit.Send{To: c.turn, Msg: &messages.Preempt{
-		Generation: c.gen, ByLevel: effective(s.slot), ByInput: s.slot.input.GetId(),
+		Generation: c.gen, ByLevel: effective(s.slot), ByInput: s.slot.id(),
 	}})
-}
-
-// take moves a waiting task into the immediate slot.
-func (s *state) take(t *task) {
-	s.dequeue(t)
-	s.slot = t
 }
 
 // dispatch starts the next task when nothing runs.
 func (s *state) dispatch() {
-	if s.current != nil || !s.loaded {
-		return
+	for s.current == nil && s.loaded && !s.draining {
+		t := s.next()
+		if t == nil {
+			return
+		}
+		if left, ok := s.untilDeadline(t); ok && left <= 0 {
+			s.expired(t)
+			continue
+		}
+		s.run(t)
 	}
-	t := s.next()
-	if t == nil {
-		return
-	}
+}
+
+// run gives a task the running slot.
+func (s *state) run(t *task) {
+	s.disarm(t)
 	s.current = t
-	t.since = s.now
+	t.since, t.rank = s.now, 0
 	switch {
 	case t.unread:
 		t.phase = spawning
+		s.read(t)
 	case t.turn != nil:
 		t.phase = running
 		s.add(kit.Send{To: t.turn, Msg: &messages.Resume{Generation: t.gen}})
 	default:
 		s.spawn(t)
 	}
-	s.rearm()
+	s.rearm("")
 }
 
 // next takes the task that is to run now.
@@ -181,19 +221,14 @@ func (s *state) next() *task {
 		s.slot = nil
 		return t
 	}
-	var head *task
-	for l := 4; l > 0 && head == nil; l-- {
-		if len(s.levels[l]) > 0 {
-			head = s.levels[l][0]
-		}
-	}
+	head := s.highest()
 	if n := len(s.stack); n > 0 && (head == nil || effective(s.stack[n-1]) >= effective(head)) {
 		t := s.stack[n-1]
 		s.stack = s.stack[:n-1]
 		return t
 	}
-	if head == nil && len(s.levels[0]) > 0 {
-		head = s.levels[0][0]
+	if head == nil {
+		head = s.levels[0].head()
 	}
 	if head != nil {
 		s.dequeue(head)
@@ -213,7 +248,7 @@ func (s *state) spawn(t *task) {
 	s.counters.Started++
 	s.add(
 		s.ledger("", s.setTask(t, messages.TaskState_TASK_STATE_RUNNING)),
-		kit.Send{To: s.p.AgentActor, Corr: "spawn/" + t.input.GetId(), Msg: &messages.SpawnTurn{Start: &messages.StartTurn{
+		kit.Send{To: s.p.AgentActor, Corr: "spawn/" + t.id(), Msg: &messages.SpawnTurn{Start: &messages.StartTurn{
 			Task: &messages.PendingTask{
 				Input: t.input, Sequence: t.sequence, State: messages.TaskState_TASK_STATE_RUNNING,
 				Starts: t.starts, Preempted: t.preempted, Journal: t.journal,
@@ -222,14 +257,25 @@ func (s *state) spawn(t *task) {
 			DeadlineUs: deadline, MaxRounds: s.p.MaxRounds,
 		}}},
 	)
-	t.journal = nil
-	if t.wasCut {
-		t.wasCut = false
-		s.counters.Resumed++
-		s.publish(t, "resumed", nil)
-		return
+	t.journal, t.begun = nil, true
+	switch {
+	case t.wasCut:
+		s.resumed(t)
+	case t.approved:
+		t.approved = false
+		s.publish(t, "resumed", func(c *messages.TaskChange) { c.Reason = "approval" })
+	default:
+		s.publish(t, "started", nil)
 	}
-	s.publish(t, "started", nil)
+}
+
+// resumed notes that a suspended task goes on; what this process did not suspend it does not count.
+func (s *state) resumed(t *task) {
+	if t.cutHere {
+		s.counters.Resumed++
+	}
+	t.wasCut, t.cutHere = false, false
+	s.publish(t, "resumed", nil)
 }
 
 func (s *state) onSpawned(m *messages.TurnSpawned) {
@@ -242,9 +288,8 @@ func (s *state) onSpawned(m *messages.TurnSpawned) {
 		return
 	}
 	t.turn, t.phase = m.GetTurn(), running
-	if c := t.cancel; c != nil {
-		t.cancel = nil
-		s.add(kit.Send{To: t.turn, Msg: c})
+	if t.cancel != nil {
+		s.sendCancel(t)
 		return
 	}
 	for _, st := range t.steers {
@@ -257,7 +302,7 @@ func (s *state) onSpawned(m *messages.TurnSpawned) {
 
 // byTurn finds the task of a turn's message; nil when the message is of an older turn.
 func (s *state) byTurn(id string, gen uint64) *task {
-	if t := s.tasks[id]; t != nil && t.gen == gen && t.phase != ending {
+	if t := s.tasks[id]; t != nil && gen != 0 && t.gen == gen && t.phase != ending {
 		return t
 	}
 	return nil
@@ -276,33 +321,31 @@ func (s *state) onSuspended(m *messages.Suspended) {
 // push lays the current task on the stack.
 func (s *state) push(t *task) {
 	t.phase, t.since, t.lastCut = suspended, s.now, s.now
-	t.wasCut = t.turn == nil
+	t.wasCut, t.cutHere = true, true
 	t.preempted++
 	s.stack = append(s.stack, t)
 	s.current = nil
 	s.counters.Suspended++
+	s.counters.Preempts[strconv.Itoa(int(s.cut.level))]++
 	s.counters.MaxDepth = max(s.counters.MaxDepth, int32(len(s.stack)))
 	if len(s.stack) > maxDepth {
 		s.counters.Anomalies++
+		s.add(kit.Log{Level: kit.Warn, Text: "the stack is deeper than there are levels", Attrs: []any{"depth", len(s.stack)}})
 	}
-	by := ""
-	if s.slot != nil {
-		by = s.slot.input.GetId()
-	}
+	why := s.cut
 	s.add(s.ledger("", s.setTask(t, messages.TaskState_TASK_STATE_SUSPENDED)))
-	s.publish(t, "suspended", func(c *messages.TaskChange) { c.By = by })
+	s.publish(t, "suspended", func(c *messages.TaskChange) { c.By, c.Reason = why.by, why.reason })
 }
 
 func (s *state) onResumed(m *messages.Resumed) {
 	t := s.byTurn(m.GetTaskId(), m.GetGeneration())
-	if t == nil {
+	if t == nil || !t.wasCut {
 		return
 	}
-	s.counters.Resumed++
+	s.resumed(t)
 	s.add(s.ledger("", &messages.LedgerOp{Op: &messages.LedgerOp_SetTask{SetTask: &messages.SetTask{
-		TaskId: t.input.GetId(), State: messages.TaskState_TASK_STATE_RUNNING, Level: effective(t), Preempted: t.preempted, Resumed: true,
+		TaskId: t.id(), State: messages.TaskState_TASK_STATE_RUNNING, Level: effective(t), Preempted: t.preempted, Resumed: true,
 	}}}))
-	s.publish(t, "resumed", nil)
 }
 
 // onLost reads the journal of a task whose turn failed, to start it again. One that a person stopped ends.
@@ -312,65 +355,34 @@ func (s *state) onLost(m *messages.TurnLost) {
 	case t == nil:
 	case m.GetFailure() == "":
 		t.turn = nil
-		s.endHost(t, &messages.Finished{End: messages.End_END_STOPPED, Reason: "stop", Text: "Stopped."})
+		s.endHost(t, &messages.Finished{End: messages.End_END_STOPPED, Reason: "stop", Text: stoppedText})
 		s.dispatch()
 	default:
 		s.lost(t, m.GetFailure())
 	}
 }
 
+// lost notes that a turn is gone. It is started again from its journal, which ledger tells, unless it is to end anyway.
 func (s *state) lost(t *task, failure string) {
-	t.turn = nil
+	t.turn, t.gen = nil, 0
 	for _, st := range t.steers {
-		if st.sent {
-			st.sent = false
-		}
+		st.sent = false
 	}
 	if c := t.cancel; c != nil {
-		s.endHost(t, &messages.Finished{End: c.GetEnd(), Reason: c.GetReason()})
+		s.endHost(t, &messages.Finished{End: c.GetEnd(), Reason: c.GetReason(), Text: stoppedText})
 		s.dispatch()
 		return
 	}
 	s.publishError(t, "turn_failed", "The turn failed and is started again from its journal.", failure)
-	if t.starts >= maxStarts {
-		s.endHost(t, &messages.Finished{
-			End: messages.End_END_FAILED, Reason: "crash_loop", Text: "This task failed three times and was ended.",
-		})
-		s.dispatch()
-		return
-	}
+	s.publish(t, "requeued", func(c *messages.TaskChange) { c.Reason = "turn_lost" })
 	t.unread = true
 	switch {
 	case t.phase == suspended:
-		t.wasCut = true
 	case s.slot != nil:
 		s.push(t)
 		s.dispatch()
 	default:
 		t.phase = spawning
+		s.read(t)
 	}
-	s.load("reload/"+t.input.GetId(), t.input.GetId())
-}
-
-// reload starts a lost turn again from what ledger holds.
-func (s *state) reload(p *messages.PendingTask) {
-	t := s.tasks[p.GetInput().GetId()]
-	if t == nil || t.turn != nil || t.phase == ending {
-		return
-	}
-	t.journal, t.unread = p.GetJournal(), false
-	if t == s.current && t.phase == spawning {
-		s.spawn(t)
-	}
-}
-
-// sortStack orders what was suspended or running before a restart: lower levels deeper, later inputs on top.
-func (s *state) sortStack() {
-	sort.SliceStable(s.stack, func(i, j int) bool {
-		a, b := s.stack[i], s.stack[j]
-		if ea, eb := effective(a), effective(b); ea != eb {
-			return ea < eb
-		}
-		return a.sequence < b.sequence
-	})
 }
