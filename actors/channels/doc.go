@@ -9,19 +9,21 @@
 //	ListChannels    -> ChannelList
 //	SubmitInput     -> SubmitResult, after the input is on disk and its outcome is known; an error means that nothing was
 //	                   accepted
+//	StopAll         -> StopResult or Error: marks what is on its way in, and passes it on to the scheduler of the agent
 //	SendOutput      -> OutputSent: by the channel's owner, or by the event stream where the channel has no owner; a channel
 //	                   that is not there is waited for, as turns go on after a start before all channels are registered
 //	OutputSent      from owners
 //	ConfigChanged from config: the most inputs that may wait
 //	LedgerDone, InputOutcome, PendingTasks from ledger and schedulers
 //
-// Levels: see level.go; this is the one place where a level is decided. What does not fit (unknown channel, no content, a
-// level out of range) is refused before anything is written.
+// Levels: see level.go; this is the one place where a level is decided, and where what a plugin asks for is clamped. Who
+// is a plugin is known by the address it sends from. What does not fit (unknown channel, no content, a level out of range,
+// a deadline in the past) is refused before anything is written.
 //
 // A restart loses the registrations of owners, who register again when they are told, and the outcome of inputs on their
 // way: the asker then learns the state by the input's id. Outputs that were intended and not known as sent by a task that
 // has ended are sent again at the start, marked as a possible repeat.
 //
-// Bounds: the number of inputs accepted and not ended is ledger's to limit; text of an input is at most MaxText bytes
+// Bounds: at most maxUnderway inputs are on their way in; one more is refused with queue_full. The number of inputs accepted and not ended is ledger's to limit; text of an input is at most MaxText bytes
 // in at most MaxParts blocks.
 package channels

@@ -29,7 +29,11 @@ type Params struct {
 	OfferTimeout time.Duration
 }
 
-const mainAgent = "main"
+const (
+	mainAgent = "main"
+	// maxUnderway is how many inputs may be on their way in at a time.
+	maxUnderway = 4096
+)
 
 var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9:_-]{0,63}$`)
 
@@ -38,6 +42,8 @@ type submission struct {
 	ask      kit.Event
 	input    *messages.Input
 	accepted bool
+	warning  string
+	stopped  bool // a stop came while it is on its way in
 }
 
 // sending is an output at a channel's owner.
@@ -54,6 +60,8 @@ type state struct {
 	subs     map[string]*submission
 	sends    map[string]*sending
 	absent   map[string]*absent
+	stops    map[string]kit.Event // who waits for the answer to a stop
+	seq      uint64
 	unsent   []*messages.OutputIntent
 	counts   struct{ Accepted, Refused, Sent, Failed uint64 }
 	now      time.Time
@@ -79,7 +87,7 @@ func New(p Params) kit.Machine {
 	}
 	return &state{
 		p: p, channels: map[string]*messages.RegisterChannel{}, subs: map[string]*submission{},
-		sends: map[string]*sending{}, absent: map[string]*absent{},
+		sends: map[string]*sending{}, absent: map[string]*absent{}, stops: map[string]kit.Event{},
 	}
 }
 
@@ -105,6 +113,10 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		s.add(e.Reply(s.list()))
 	case *messages.SubmitInput:
 		s.onSubmit(e, m)
+	case *messages.StopAll:
+		s.onStop(e, m)
+	case *messages.StopResult:
+		s.onStopped(e.Corr, m)
 	case *messages.LedgerDone:
 		s.onLedgerDone(e, m)
 	case *messages.InputOutcome:

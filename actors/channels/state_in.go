@@ -20,14 +20,37 @@ func (s *state) onSubmit(e kit.Event, m *messages.SubmitInput) {
 		s.refuse(e, in.GetId(), &messages.Error{Code: "id_in_use", Message: "An input with this id is on its way in."})
 		return
 	}
-	input := classify(in, ch)
-	s.subs[in.GetId()] = &submission{ask: e, input: input}
+	if len(s.subs) >= maxUnderway {
+		s.refuse(e, in.GetId(), &messages.Error{
+			Code: "queue_full", Message: "Too many inputs are on their way in.", Hint: "Try again in a moment.", RetryAfterMs: 1000,
+		})
+		return
+	}
+	from := byOf(e.From, m)
+	if err := checkSource(in, from); err != nil {
+		s.refuse(e, in.GetId(), err)
+		return
+	}
+	input, warning := classify(in, ch, from)
+	s.subs[in.GetId()] = &submission{ask: e, input: input, warning: warning}
 	s.add(kit.Send{To: s.p.Ledger, Corr: "in/" + in.GetId(), Msg: &messages.LedgerExecute{
 		Sync: true,
 		Ops: []*messages.LedgerOp{{Op: &messages.LedgerOp_Accept{Accept: &messages.AcceptInput{
 			Input: input, Limit: s.p.Limit,
 		}}}},
 	}})
+}
+
+// checkSource refuses words that a plugin can not have heard: of a parent, a child, or the kernel.
+func checkSource(in *messages.Input, from by) *messages.Error {
+	switch in.GetSource() {
+	case messages.InputSource_INPUT_SOURCE_CHILD, messages.InputSource_INPUT_SOURCE_PARENT, messages.InputSource_INPUT_SOURCE_KERNEL:
+		if from.plugin {
+			return &messages.Error{Code: "not_allowed", Message: "A plugin does not speak for an agent or the kernel."}
+		}
+	default: // anybody may bring what a person, a job or a terminal says
+	}
+	return nil
 }
 
 // check refuses what may not enter the node.
@@ -61,6 +84,8 @@ func (s *state) check(in *messages.Input, ch *messages.RegisterChannel) *message
 		}
 	case in.Level != nil && (in.GetLevel() < 0 || in.GetLevel() > 4):
 		return bad(fmt.Sprintf("There is no level %d.", in.GetLevel()), "Levels are 0 (queued) to 4 (critical).")
+	case in.GetDeadlineUs() != 0 && in.GetDeadlineUs() <= s.now.UnixMicro():
+		return &messages.Error{Code: "bad_deadline", Message: "The deadline has passed already.", Hint: "Give a time to come, or none."}
 	case len(in.GetIdempotencyKey()) > 256 || len(in.GetConversation()) > 256 || len(in.GetAgent()) > 256:
 		return bad("Idempotency key, conversation and agent have at most 256 bytes each.", "")
 	case strings.ContainsFunc(in.GetIdempotencyKey()+in.GetConversation()+in.GetAgent(), unicode.IsControl):
@@ -95,7 +120,7 @@ func (s *state) onLedgerDone(e kit.Event, m *messages.LedgerDone) {
 	case acc.GetDuplicate():
 		delete(s.subs, id)
 		s.add(sub.ask.Reply(&messages.SubmitResult{
-			InputId: acc.GetInputId(), Outcome: messages.Outcome_OUTCOME_DUPLICATE, Duplicate: true,
+			InputId: acc.GetInputId(), Outcome: messages.Outcome_OUTCOME_DUPLICATE, Duplicate: true, Warning: sub.warning,
 		}))
 	default:
 		s.counts.Accepted++
@@ -103,7 +128,7 @@ func (s *state) onLedgerDone(e kit.Event, m *messages.LedgerDone) {
 		s.add(
 			kit.Send{
 				To: kit.Path("agents/" + sub.input.GetAgent() + "/scheduler"), Corr: "offer/" + id,
-				Msg: &messages.Offer{Input: sub.input, Sequence: acc.GetSequence()},
+				Msg: &messages.Offer{Input: sub.input, Sequence: acc.GetSequence(), Stopped: sub.stopped},
 			},
 			kit.After{Key: "offer/" + id, D: s.p.OfferTimeout, Msg: offerLate{id}},
 		)
@@ -119,7 +144,9 @@ func (s *state) onOutcome(e kit.Event, m *messages.InputOutcome) {
 	delete(s.subs, id)
 	s.add(
 		kit.CancelAfter{Key: "offer/" + id},
-		sub.ask.Reply(&messages.SubmitResult{InputId: id, Outcome: m.GetOutcome(), Position: m.GetPosition()}),
+		sub.ask.Reply(&messages.SubmitResult{
+			InputId: id, Outcome: m.GetOutcome(), Position: m.GetPosition(), Warning: sub.warning,
+		}),
 	)
 }
 
@@ -127,7 +154,7 @@ func (s *state) onOutcome(e kit.Event, m *messages.InputOutcome) {
 func (s *state) onOfferLate(id string) {
 	if sub := s.subs[id]; sub != nil {
 		delete(s.subs, id)
-		s.add(sub.ask.Reply(&messages.SubmitResult{InputId: id, Outcome: messages.Outcome_OUTCOME_QUEUED}))
+		s.add(sub.ask.Reply(&messages.SubmitResult{InputId: id, Outcome: messages.Outcome_OUTCOME_QUEUED, Warning: sub.warning}))
 	}
 }
 
@@ -157,6 +184,11 @@ func (s *state) failed(corr string, err *messages.Error) {
 	}
 	if id, ok := strings.CutPrefix(corr, "offer/"); ok {
 		s.offerFailed(id)
+		return
+	}
+	if ask, ok := s.stops[corr]; ok {
+		delete(s.stops, corr)
+		s.add(ask.Reply(err))
 		return
 	}
 	if strings.HasPrefix(corr, "out/") {

@@ -159,7 +159,7 @@ func TestLevels(t *testing.T) {
 		if c.level >= 0 {
 			in.Level = proto.Int32(c.level)
 		}
-		if got := classify(in, c.ch); got.GetLevel() != c.want || got.GetAgent() != "main" {
+		if got, _ := classify(in, c.ch, by{}); got.GetLevel() != c.want || got.GetAgent() != "main" {
 			t.Errorf("%s: level %d for agent %q, want %d for main", c.name, got.GetLevel(), got.GetAgent(), c.want)
 		}
 	}
