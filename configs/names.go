@@ -31,6 +31,11 @@ const (
 
 	KeyMemoryRecallLimit = "core.memory.recall_limit"
 
+	KeyTimersMax         = KeyTimersPrefix + "max_timers"
+	KeyTimersMinInterval = KeyTimersPrefix + "min_interval"
+	KeyTimersGrace       = KeyTimersPrefix + "grace"
+	KeyTimersKeepDone    = KeyTimersPrefix + "keep_done"
+
 	KeyLogLevel     = "core.daemon.log_level"
 	KeyStoreReserve = "core.store.reserve_bytes"
 
@@ -62,6 +67,9 @@ func PluginPrefix(plugin string) string { return "plugin." + plugin + "." }
 // PluginEnabled returns the key that turns the plugin with the given name on and
 // off.
 func PluginEnabled(plugin string) string { return PluginPrefix(plugin) + "enabled" }
+
+// KeyTimersPrefix is what the names of all keys of timers start with.
+const KeyTimersPrefix = "core.timers."
 
 // SourcePrefix is what the names of all keys of model sources start with; the
 // name of the source and one of the SourceField constants follow.
