@@ -26,6 +26,7 @@ const (
 	FacilityTools     Facility = "tools"
 	FacilityChannels  Facility = "channels"
 	FacilityAgents    Facility = "agent"
+	FacilityTimers    Facility = "timers"
 	FacilityGuard     Facility = "guard"
 	FacilityAdmin     Facility = "admin"
 )
