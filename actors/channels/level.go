@@ -61,6 +61,9 @@ func classify(in *messages.Input, ch *messages.RegisterChannel, from by) (*messa
 
 // sourceLevel is the level of what the core itself hands over.
 func sourceLevel(in *messages.Input, ch *messages.RegisterChannel) int32 {
+	if level, ok := timerLevel(in); ok {
+		return level
+	}
 	switch in.GetSource() {
 	case messages.InputSource_INPUT_SOURCE_PERSON:
 		return personLevel(in, ch)
@@ -76,6 +79,14 @@ func sourceLevel(in *messages.Input, ch *messages.RegisterChannel) int32 {
 	default: // a job and what the agent gave itself wait their turn
 		return 0
 	}
+}
+
+// timerLevel is the level of a timer that has one of its own, 0 to 3: only the node itself gives a job or a reminder
+// another level than that of its kind.
+func timerLevel(in *messages.Input) (int32, bool) {
+	timed := in.GetSource() == messages.InputSource_INPUT_SOURCE_JOB || in.GetSource() == messages.InputSource_INPUT_SOURCE_REMINDER
+	node := in.GetPrincipal().GetKind() == messages.PrincipalKind_PRINCIPAL_KIND_SYSTEM
+	return in.GetLevel(), timed && node && in.Level != nil && in.GetLevel() <= 3
 }
 
 // personLevel is the level of what a person says: the floor of the channel, more when they ask for it, at most 3; level 0

@@ -139,25 +139,34 @@ func TestLevels(t *testing.T) {
 		mode   messages.Mode
 		waits  bool
 		want   int32
+		node   bool
 	}{
-		{"person on cli", cli, person, -1, 0, false, 2},
-		{"person on chat", chat, person, -1, 0, false, 1},
-		{"a synchronous caller on chat", chat, person, -1, 0, true, 2},
-		{"interrupt", cli, person, -1, messages.Mode_MODE_INTERRUPT, false, 3},
-		{"interrupt that asks for less", cli, person, 1, messages.Mode_MODE_INTERRUPT, false, 3},
-		{"background on request", cli, person, 0, 0, false, 0},
-		{"below the floor", cli, person, 1, 0, false, 2},
-		{"asks for 3", chat, person, 3, 0, false, 3},
-		{"asks for 4", chat, person, 4, 0, false, 3},
-		{"job", chat, job, 4, 0, false, 0},
-		{"child report", chat, child, 4, 0, false, 1},
-		{"child report a person waits for", chat, child, -1, 0, true, 2},
-		{"reminder", chat, reminder, -1, 0, false, 3},
-		{"parent", chat, parent, -1, 0, false, 4},
+		{"a job of the node with a level of its own", chat, job, 2, 0, false, 2, true},
+		{"a reminder of the node with a level of its own", chat, reminder, 0, 0, false, 0, true},
+		{"a job of the node at level 4", chat, job, 4, 0, false, 0, true},
+		{"a reminder of the node", chat, reminder, -1, 0, false, 3, true},
+		{"a reminder of somebody with a level of its own", chat, reminder, 1, 0, false, 3, false},
+		{"person on cli", cli, person, -1, 0, false, 2, false},
+		{"person on chat", chat, person, -1, 0, false, 1, false},
+		{"a synchronous caller on chat", chat, person, -1, 0, true, 2, false},
+		{"interrupt", cli, person, -1, messages.Mode_MODE_INTERRUPT, false, 3, false},
+		{"interrupt that asks for less", cli, person, 1, messages.Mode_MODE_INTERRUPT, false, 3, false},
+		{"background on request", cli, person, 0, 0, false, 0, false},
+		{"below the floor", cli, person, 1, 0, false, 2, false},
+		{"asks for 3", chat, person, 3, 0, false, 3, false},
+		{"asks for 4", chat, person, 4, 0, false, 3, false},
+		{"job", chat, job, 4, 0, false, 0, false},
+		{"child report", chat, child, 4, 0, false, 1, false},
+		{"child report a person waits for", chat, child, -1, 0, true, 2, false},
+		{"reminder", chat, reminder, -1, 0, false, 3, false},
+		{"parent", chat, parent, -1, 0, false, 4, false},
 	} {
 		in := &messages.Input{Source: c.source, Mode: c.mode, PersonWaits: c.waits}
 		if c.level >= 0 {
 			in.Level = proto.Int32(c.level)
+		}
+		if c.node {
+			in.Principal = &messages.Principal{Id: "timer:T", Kind: messages.PrincipalKind_PRINCIPAL_KIND_SYSTEM}
 		}
 		if got, _ := classify(in, c.ch, by{}); got.GetLevel() != c.want || got.GetAgent() != "main" {
 			t.Errorf("%s: level %d for agent %q, want %d for main", c.name, got.GetLevel(), got.GetAgent(), c.want)
