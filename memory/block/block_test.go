@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -128,7 +129,7 @@ func TestMedia(t *testing.T) {
 	}
 	media.Content = ref(got.GetId())
 	update(t, db, func(txn store.Txn) error { _, err := Put(txn, media); return err })
-	if n, err := Sweep(db, 10); err != nil || n != 0 {
+	if n, _, err := Sweep(db, time.Now().Add(time.Hour), "", 10); err != nil || n != 0 {
 		t.Fatalf("sweep took a held payload: %d, %v", n, err)
 	}
 	err = db.View(func(txn store.Txn) error {
@@ -150,8 +151,16 @@ func TestSweepTakesWhatNoBlockHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := Sweep(db, 10); err != nil || n != 2 {
-		t.Fatalf("swept %d, %v", n, err)
+	if n, next, err := Sweep(db, time.Now().Add(-time.Hour), "", 10); err != nil || n != 0 || next != "" {
+		t.Fatalf("payloads whose block may still come: swept %d, %q, %v", n, next, err)
+	}
+	later := time.Now().Add(time.Hour)
+	n, next, err := Sweep(db, later, "", 1)
+	if err != nil || n != 1 || next == "" {
+		t.Fatalf("one at a time: swept %d, %q, %v", n, next, err)
+	}
+	if n, next, err = Sweep(db, later, next, 1); err != nil || n != 1 || next != "" {
+		t.Fatalf("the other: swept %d, %q, %v", n, next, err)
 	}
 	if n := keys(t, db, store.Payload); n != 0 {
 		t.Fatalf("%d keys left", n)

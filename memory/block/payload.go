@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"homeagent/memory/store"
 	"homeagent/messages"
@@ -84,7 +85,9 @@ func PutPayload(db *store.DB, mediaType string, data []byte) (*messages.PayloadR
 		if known, err := txn.Has(headKey(id)); err != nil || known {
 			return err
 		}
-		return putHead(txn, id, newHead(mediaType, data))
+		head := newHead(mediaType, data)
+		head.StoredUs = time.Now().UnixMicro()
+		return putHead(txn, id, head)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put payload %s: %w", id, err)
@@ -213,38 +216,21 @@ func remove(txn store.Txn, id string, head *messages.PayloadRecord) error {
 	return txn.Delete(headKey(id))
 }
 
-// Sweep removes payloads that no block holds, at most limit of them, and returns
-// how many went. It must not run while a payload stored by PutPayload waits for
-// its block; the ledger runs it at its start.
-func Sweep(db *store.DB, limit int) (int, error) {
+// Sweep removes payloads that no block holds and that were stored before a moment, so
+// that one whose block is still to come stays. It looks at up to limit payloads after
+// the one named, and returns how many went and the last one it looked at; empty means
+// that it came to the end. It must not run beside itself.
+func Sweep(db *store.DB, before time.Time, after string, limit int) (removed int, next string, err error) {
 	var ids []string
-	err := db.View(func(txn store.Txn) error {
-		for item, err := range txn.Scan(store.Range{Space: store.Payload}) {
-			if err != nil || len(ids) == limit {
-				return err
-			}
-			if bytes.IndexByte(item.Key(), 0) >= 0 {
-				continue
-			}
-			record, err := item.Value()
-			if err != nil {
-				return err
-			}
-			head := &messages.PayloadRecord{}
-			if err := store.DecodeRecord(Version, item.FullKey(), record, head); err != nil {
-				return err
-			}
-			if head.GetReferences() == 0 {
-				ids = append(ids, string(item.Key()))
-			}
-		}
-		return nil
+	err = db.View(func(txn store.Txn) (err error) {
+		ids, next, err = unheld(txn, before.UnixMicro(), after, limit)
+		return err
 	})
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	for n, id := range ids {
-		err := db.Update(func(txn store.Txn) error {
+		err := db.Reclaim(func(txn store.Txn) error {
 			head, err := getHead(txn, id)
 			if err != nil || head.GetReferences() > 0 {
 				return err
@@ -252,8 +238,37 @@ func Sweep(db *store.DB, limit int) (int, error) {
 			return remove(txn, id, head)
 		})
 		if err != nil {
-			return n, err
+			return n, "", err
 		}
 	}
-	return len(ids), nil
+	return len(ids), next, nil
+}
+
+func unheld(txn store.Txn, before int64, after string, limit int) (ids []string, next string, err error) {
+	looked := 0
+	for item, err := range txn.Scan(store.Range{Space: store.Payload, From: []byte(after)}) {
+		if err != nil {
+			return nil, "", err
+		}
+		if bytes.IndexByte(item.Key(), 0) >= 0 || string(item.Key()) == after {
+			continue
+		}
+		if looked == limit {
+			return ids, next, nil
+		}
+		looked++
+		next = string(item.Key())
+		record, err := item.Value()
+		if err != nil {
+			return nil, "", err
+		}
+		head := &messages.PayloadRecord{}
+		if err := store.DecodeRecord(Version, item.FullKey(), record, head); err != nil {
+			return nil, "", err
+		}
+		if head.GetReferences() == 0 && head.GetStoredUs() < before {
+			ids = append(ids, next)
+		}
+	}
+	return ids, "", nil
 }

@@ -18,7 +18,9 @@ type batch struct {
 	count counters
 	index Indexer
 	late  bool // there is an index that follows later
-	due   [][]*messages.EventRecord
+	// full refuses inputs while the store is over its budget.
+	full *messages.Error
+	due  [][]*messages.EventRecord
 }
 
 // apply executes one operation. An error refuses the whole request.
@@ -64,6 +66,9 @@ func (b *batch) accept(a *messages.AcceptInput) (*messages.LedgerResult, error) 
 	known, err := b.known(in)
 	if err != nil || known != nil {
 		return &messages.LedgerResult{Accepted: known}, err
+	}
+	if b.full != nil {
+		return &messages.LedgerResult{Error: b.full}, nil
 	}
 	if a.GetLimit() > 0 && b.count.open() >= a.GetLimit() {
 		return &messages.LedgerResult{Error: Fault(ErrQueueFull)}, nil
@@ -175,14 +180,7 @@ func (b *batch) setTask(s *messages.SetTask) error {
 	}
 	switch s.GetState() {
 	case messages.TaskState_TASK_STATE_RUNNING:
-		// The starts that are left are those after which the node did not stop in
-		// order: three of them are a crash loop.
-		switch {
-		case s.GetClean():
-			t.Starts = max(0, t.GetStarts()-1)
-		case !s.GetResumed():
-			t.Starts++
-		}
+		countStart(t, s)
 	case messages.TaskState_TASK_STATE_QUEUED, messages.TaskState_TASK_STATE_SUSPENDED,
 		messages.TaskState_TASK_STATE_PARKED, messages.TaskState_TASK_STATE_STEERED:
 	default:
@@ -196,6 +194,33 @@ func (b *batch) setTask(s *messages.SetTask) error {
 	return b.putTask(s.GetTaskId(), t)
 }
 
+// countStart keeps the starts after which the node did not stop in order and the turn
+// had no result: three of them are a crash loop.
+func countStart(t *messages.TaskRecord, s *messages.SetTask) {
+	switch {
+	case s.GetClean():
+		t.Starts = max(0, t.GetStarts()-1)
+	case s.GetResumed():
+	case t.GetResult() > t.GetStartedAt():
+		t.Starts, t.StartedAt = 1, t.GetResult()
+	default:
+		t.Starts++
+	}
+}
+
+// isResult tells entries that show that a turn got on from those that are written
+// before each attempt of a step.
+func isResult(k messages.JournalKind) bool {
+	switch k {
+	case messages.JournalKind_JOURNAL_KIND_RESPONSE, messages.JournalKind_JOURNAL_KIND_TOOL_RESULT,
+		messages.JournalKind_JOURNAL_KIND_STEERED, messages.JournalKind_JOURNAL_KIND_COMMITTED,
+		messages.JournalKind_JOURNAL_KIND_DETACHED, messages.JournalKind_JOURNAL_KIND_PARKED:
+		return true
+	default:
+		return false
+	}
+}
+
 func (b *batch) appendJournal(e *messages.JournalEntry) (*messages.LedgerResult, error) {
 	t, err := b.running(e.GetTaskId())
 	if err != nil {
@@ -205,6 +230,9 @@ func (b *batch) appendJournal(e *messages.JournalEntry) (*messages.LedgerResult,
 		return nil, invalid("journal entry of %s has no kind", e.GetTaskId())
 	}
 	t.Journal++
+	if isResult(e.GetKind()) {
+		t.Result = t.Journal
+	}
 	b.count.journal++
 	entry := proto.CloneOf(e)
 	entry.Sequence = t.GetJournal()
@@ -245,8 +273,14 @@ func (b *batch) markSent(r *messages.OutputReceipt) error {
 	if err != nil || o.GetReceipt() != nil {
 		return err
 	}
-	o.Receipt = r
+	o.Receipt = proto.CloneOf(r)
+	if o.GetReceipt().GetAtUs() == 0 {
+		o.Receipt.AtUs = b.now.UnixMicro()
+	}
 	if err := b.txn.Delete(unsentKey(r.GetOutputId())); err != nil {
+		return err
+	}
+	if err := b.txn.Put(sentKey(o.GetReceipt().GetAtUs(), r.GetOutputId()), nil); err != nil {
 		return err
 	}
 	return b.txn.PutRecord(version, outputKey(r.GetOutputId()), o)
@@ -266,9 +300,6 @@ func (b *batch) end(e *messages.EndTask) (*messages.LedgerResult, error) {
 		}
 		return nil, fmt.Errorf("%w: %s as %s (%s)", ErrEnded, e.GetTaskId(), t.GetEnd(), t.GetReason())
 	}
-	if err := dropJournal(b.txn, e.GetTaskId(), t); err != nil {
-		return nil, err
-	}
 	if err := b.txn.Delete(openKey(t.GetSequence())); err != nil {
 		return nil, err
 	}
@@ -278,8 +309,48 @@ func (b *batch) end(e *messages.EndTask) (*messages.LedgerResult, error) {
 	if t.EndedUs == 0 {
 		t.EndedUs = b.now.UnixMicro()
 	}
+	if err := b.keepJournal(e.GetTaskId(), t); err != nil {
+		return nil, err
+	}
 	b.count.ended++
 	return &messages.LedgerResult{Ended: true}, b.putTask(e.GetTaskId(), t)
+}
+
+// crashLoop is the reason with which a task ends that brought the node down again and
+// again.
+const crashLoop = "crash_loop"
+
+// keepJournal hands the journal of an ended task to retention, or lays it aside for
+// whoever looks into a crash loop.
+func (b *batch) keepJournal(id string, t *messages.TaskRecord) error {
+	if t.GetReason() == crashLoop {
+		return b.layAside(id, t)
+	}
+	if t.GetJournal() == 0 {
+		return nil
+	}
+	return b.txn.Put(endedKey(t.GetEndedUs(), id), nil)
+}
+
+// layAside writes the record of a crash loop; its journal stays where it is. The end
+// must not fail for a record that is too big: then its input goes without content.
+func (b *batch) layAside(id string, t *messages.TaskRecord) error {
+	in, err := inbox(b.txn, t.GetSequence())
+	if err != nil {
+		return err
+	}
+	key := asideKey(id)
+	record := &messages.AsideRecord{Input: in.GetInput(), AtUs: t.GetEndedUs(), Reason: t.GetReason()}
+	encoded, err := store.EncodeRecord(version, key, record)
+	if err == nil && len(encoded) > store.MaxValue {
+		record.Input = proto.CloneOf(record.GetInput())
+		record.Input.Parts = nil
+		encoded, err = store.EncodeRecord(version, key, record)
+	}
+	if err != nil {
+		return err
+	}
+	return b.txn.Put(key, encoded)
 }
 
 // dropJournal deletes a task's journal. Entries beyond what one transaction
@@ -316,7 +387,7 @@ func (b *batch) write(w *messages.RawWrite) error {
 	space := store.Space(w.GetSpace())
 	switch space {
 	case store.Meta, store.Inbox, store.Idempotency, store.Task, store.Journal, store.Output,
-		store.Block, store.Payload, store.Event, store.Agent, store.Config, store.Secret:
+		store.Block, store.Payload, store.Event, store.Agent, store.Config, store.Secret, store.Aside:
 		return fmt.Errorf("%w: %s", ErrOwned, space)
 	default:
 	}

@@ -10,15 +10,36 @@
 //	t <input id>                      messages.TaskRecord
 //	t 00 <sequence, 8 BE>             input id of a task that has not ended
 //	j <input id> 00 <sequence, 8 BE>  messages.JournalRecord
+//	j 00 <end, 8 BE> <input id>       empty: the journal of a task that has ended
+//	z <input id>                      messages.AsideRecord of a crash loop
 //	o <output id>                     messages.OutputRecord
 //	o 00 <output id>                  empty: the output is not known as sent
+//	o 00 00 <time, 8 BE> <output id>  empty: the output was sent then
 //	e <agent> 00 <event id>           messages.EventRecord
 //	e 00 w <number, 8 BE>             agent 00 event id of an event that the late index lacks
 //	a <agent path>                    messages.AgentRecord
 //
-// Ids hold no zero byte, so that they never meet the lists under 00. All of
-// what belongs to one task or agent is one range of keys, and the inbox is one
-// range by age: retention deletes ranges.
+// Ids hold no zero byte, so that they never meet the lists under 00.
+//
+// # Retention
+//
+// Retain removes what has ended and is older than its Policy, in small transactions.
+// The inbox stays dense: its records go from the oldest on, the counters know the
+// last one that went (the floor), and one that is to go before an older one has
+// ended leaves an empty record in its place. An input is kept at least as long as
+// its idempotency key, and the journal of a crash loop as long as its record. What
+// has not ended, and an output that was not sent, is never removed.
+//
+// Upkeep measures the spaces and keeps the store below its budget: above it the times
+// are halved, up to four times, with a compaction after each; when that does not
+// help, inputs are refused with store_full until there is room.
+//
+// # Starts
+//
+// A task's starts count those after which its turn got nowhere: a result in the
+// journal (an answer, a tool's result, a steered text, a commit) begins the count
+// anew. What is written before every attempt is no result, or a task that kills its
+// node would look like one that gets on.
 //
 // # Writing
 //

@@ -43,9 +43,25 @@ func journalKey(task string, sequence uint64) []byte {
 	return store.Journal.Key([]byte(task), listMark, binary.BigEndian.AppendUint64(nil, sequence))
 }
 
+// endedKey lists the journal of an ended task by the end.
+func endedKey(us int64, task string) []byte {
+	return store.Journal.Key(listMark, moment(us), []byte(task))
+}
+
+// moment sorts like the time; none is before 1970.
+func moment(us int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(max(us, 0))) }
+
+func asideKey(task string) []byte { return store.Aside.KeyString(task) }
+
 func outputKey(id string) []byte { return store.Output.KeyString(id) }
 
 func unsentKey(id string) []byte { return store.Output.Key(listMark, []byte(id)) }
+
+// sentMark begins the list of sent outputs by time; no output id begins with a zero
+// byte, so that it does not meet the list of those not sent.
+var sentMark = []byte{0, 0}
+
+func sentKey(us int64, id string) []byte { return store.Output.Key(sentMark, moment(us), []byte(id)) }
 
 // EventKey returns the key of an event of the context; EventPrefix that of all
 // events of an agent, without the byte of the space.

@@ -42,6 +42,7 @@ type Ledger struct {
 	// Execute alone writes.
 	mu    sync.Mutex
 	count counters
+	keep  keeper
 }
 
 // Open reads the counters and verifies what was promised. Damage is a
@@ -62,6 +63,10 @@ func Open(db *store.DB, opt Options) (*Ledger, error) {
 	if err := l.guard(); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
+	if err := l.upgrade(); err != nil {
+		return nil, fmt.Errorf("open ledger: upgrade from format %d: %w", db.Format(), err)
+	}
+	l.keep.walked = l.count.floor
 	db.Promise(l.count.inbox, l.count.journal)
 	if err := l.catchUp(); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
@@ -143,7 +148,7 @@ func accepts(r *messages.LedgerExecute) bool {
 // run executes one request as one transaction.
 func (l *Ledger) run(now time.Time, ops []*messages.LedgerOp) ([]*messages.LedgerResult, error) {
 	results := make([]*messages.LedgerResult, len(ops))
-	b := batch{now: now, count: l.count, index: l.index, late: l.late != nil}
+	b := batch{now: now, count: l.count, index: l.index, late: l.late != nil, full: l.refusal()}
 	err := l.db.Update(func(txn store.Txn) error {
 		b.txn = txn
 		for i, op := range ops {
@@ -177,9 +182,14 @@ func (l *Ledger) Figures() *messages.LedgerFigures {
 	c := l.count
 	l.mu.Unlock()
 	s := l.db.Stats()
+	broken := ""
+	if err := l.db.Check(); err != nil {
+		broken = err.Error()
+	}
 	return &messages.LedgerFigures{
 		Open: c.open(), Accepted: c.accepted, Ended: c.ended,
 		Bytes: s.Bytes, FreeBytes: s.Free, DiskLow: s.DiskLow, Syncs: s.Syncs,
+		Broken: broken, Upkeep: l.upkeepFigures(),
 	}
 }
 

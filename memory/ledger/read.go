@@ -141,7 +141,8 @@ func journal(txn store.Txn, id string, last uint64) ([]*messages.JournalEntry, e
 
 func unsent(txn store.Txn, agent string) ([]*messages.OutputIntent, error) {
 	var ids []string
-	for item, err := range txn.Scan(store.Range{Space: store.Output, Prefix: listMark}) {
+	// What sorts before 00 01 is the list of those that were sent.
+	for item, err := range txn.Scan(store.Range{Space: store.Output, Prefix: listMark, From: []byte{0, 1}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -204,16 +205,62 @@ func (l *Ledger) Task(id string) (*messages.TaskStatus, error) {
 	return out, err
 }
 
-// Journal returns the steps of a task's turn so far; none for a task that has
-// ended, ErrUnknownTask for one that was never accepted.
+// Journal returns the steps of a task's turn so far; none for a task that has ended
+// and whose journal retention has removed, ErrUnknownTask for one that was never
+// accepted.
 func (l *Ledger) Journal(id string) ([]*messages.JournalEntry, error) {
 	var out []*messages.JournalEntry
 	err := l.db.View(func(txn store.Txn) error {
 		t, err := readTask(txn, id)
-		if err != nil || t.GetState() == messages.TaskState_TASK_STATE_ENDED {
+		if err != nil {
 			return err
 		}
+		if t.GetState() != messages.TaskState_TASK_STATE_ENDED {
+			out, err = journal(txn, id, t.GetJournal())
+			return err
+		}
+		left, err := journalKeys(txn, id, int(t.GetJournal()))
+		if err != nil || uint64(len(left)) < t.GetJournal() {
+			return err // retention has been here, or is at work
+		}
 		out, err = journal(txn, id, t.GetJournal())
+		return err
+	})
+	return out, err
+}
+
+// journalKeys returns the full keys of a journal, at most limit; zero is all.
+func journalKeys(txn store.Txn, id string, limit int) ([][]byte, error) {
+	var out [][]byte
+	for item, err := range txn.Scan(store.Range{Space: store.Journal, Prefix: append([]byte(id), 0), Limit: limit}) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, bytes.Clone(item.FullKey()))
+	}
+	return out, nil
+}
+
+// Aside returns what was laid aside of a task that ended as a crash loop, its journal
+// included, or ErrUnknownTask.
+func (l *Ledger) Aside(id string) (*messages.AsideRecord, error) {
+	if err := checkID("task id", id); err != nil {
+		return nil, err
+	}
+	out := &messages.AsideRecord{}
+	err := l.db.View(func(txn store.Txn) error {
+		err := txn.GetRecord(version, asideKey(id), out)
+		if errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("%w: %s", ErrUnknownTask, id)
+		}
+		if err != nil {
+			return err
+		}
+		keys, err := journalKeys(txn, id, 0)
+		if err != nil {
+			return err
+		}
+		out.Journal, err = journal(txn, id, uint64(len(keys)))
 		return err
 	})
 	return out, err

@@ -66,6 +66,9 @@ type Report struct {
 	// checksums were checked.
 	Tables   int
 	Verified int64
+	// Unverified are the bytes of tables over Options.VerifyBytes, which VerifyTables
+	// checks later.
+	Unverified int64
 }
 
 // prepare brings the folder into a state that badger may open, or returns a
@@ -85,7 +88,7 @@ func (g *guard) prepare() error {
 	if g.tables, err = inspectTables(g.db, g.budget); err != nil {
 		return err
 	}
-	g.report.Tables, g.report.Verified = g.tables.tables, g.tables.verified
+	g.report.Tables, g.report.Verified, g.report.Unverified = g.tables.tables, g.tables.verified, g.tables.unverified
 	if err := g.scanWALs(); err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ type tableReport struct {
 	// tables and verified count tables and the bytes whose checksums were checked.
 	tables   int
 	verified int64
+	// unverified are the bytes that were over the budget.
+	unverified int64
 	// manifestEnd is the offset of the last whole entry of the manifest,
 	// manifestSize its size.
 	manifestEnd, manifestSize int64
@@ -93,6 +95,8 @@ func (r *tableReport) inspect(dir string, id uint64, c options.CompressionType, 
 			r.stamp = max(r.stamp, stamp)
 			if full {
 				r.verified += info.Size()
+			} else {
+				r.unverified += info.Size()
 			}
 			return nil
 		}
