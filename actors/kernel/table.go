@@ -20,9 +20,11 @@ import (
 	"homeagent/actors/provider"
 	"homeagent/actors/scheduler"
 	"homeagent/actors/stages"
+	"homeagent/actors/timers"
 	"homeagent/actors/tools"
 	"homeagent/actors/turn"
 	"homeagent/configs"
+	timerengine "homeagent/memory/timers"
 	"homeagent/messages"
 )
 
@@ -225,6 +227,20 @@ func agentRows() []Row {
 					Agent: spec, Ledger: kit.Path("ledger"), AgentActor: kit.Path("agents/" + spec.GetAgent()),
 					Cooldown: s.Duration(configs.KeySchedulerCooldown), DuplicateWindow: s.Duration(configs.KeyInputDuplicateWindow),
 					TurnDeadline: s.Duration(configs.KeyAgentTurnDeadline), MaxRounds: int32(s.Int(configs.KeyAgentMaxToolTurns)),
+				}), nil
+			},
+		},
+		{
+			// Residents are up when agents are, so that no slot is refused for want of its agent.
+			Kind: timers.Kind, Paths: []string{"timers"}, Restart: core, System: true,
+			Requires: []kit.Facility{
+				kit.FacilityConfig, kit.FacilityLedger, kit.FacilityEvents, kit.FacilityChannels, kit.FacilityTools, kit.FacilityAgents,
+			},
+			Provides: []kit.Facility{kit.FacilityTimers},
+			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
+				return timers.Props(timers.Deps{
+					Engine: timerengine.NewEngine(w.db), Zone: func() *time.Location { return w.settings().Location() },
+					Params: timers.Params{Ledger: kit.Path("ledger"), Channels: kit.Path("channels"), Tools: kit.Path("tools")},
 				}), nil
 			},
 		},
