@@ -77,3 +77,23 @@ func reopen(r *rig) {
 	}
 	r.l = l
 }
+
+func TestStartsInVain(t *testing.T) {
+	r := newRig(t, Options{})
+	r.do(accept("a"))
+	starts := func() int32 { return r.pending("")[0].GetStarts() }
+	for want := int32(1); want <= 3; want++ {
+		r.do(set("a", running), step("a", messages.JournalKind_JOURNAL_KIND_REQUEST))
+		if got := starts(); got != want {
+			t.Fatalf("%d starts in vain, want %d", got, want)
+		}
+	}
+	r.do(step("a", messages.JournalKind_JOURNAL_KIND_RESPONSE))
+	if got := starts(); got != 0 {
+		t.Fatalf("%d starts in vain after a result", got)
+	}
+	r.do(set("a", running))
+	if got := starts(); got != 1 {
+		t.Fatalf("%d starts in vain after one more, want 1", got)
+	}
+}

@@ -98,8 +98,16 @@ func pending(txn store.Txn, id, agent string) (*messages.PendingTask, error) {
 	}
 	return &messages.PendingTask{
 		Input: in.GetInput(), Sequence: t.GetSequence(), State: t.GetState(),
-		Starts: t.GetStarts(), Preempted: t.GetPreempted(), Joined: t.GetJoined(), Journal: journal,
+		Starts: vainStarts(t), Preempted: t.GetPreempted(), Joined: t.GetJoined(), Journal: journal,
 	}, nil
+}
+
+// vainStarts is how many starts there were since the last result: none after a run that had one.
+func vainStarts(t *messages.TaskRecord) int32 {
+	if t.GetResult() > t.GetStartedAt() {
+		return 0
+	}
+	return t.GetStarts()
 }
 
 func inbox(txn store.Txn, sequence uint64) (*messages.InboxRecord, error) {
