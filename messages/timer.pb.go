@@ -242,7 +242,9 @@ type Timer struct {
 	Taint Taint `protobuf:"varint,26,opt,name=taint,proto3,enum=homeagent.v1.Taint" json:"taint,omitempty"`
 	// Machine code that says more about last_outcome: for refused the code of the refusal, for ran "on_time", "late" or
 	// "by_hand".
-	LastReason    string `protobuf:"bytes,27,opt,name=last_reason,json=lastReason,proto3" json:"last_reason,omitempty"`
+	LastReason string `protobuf:"bytes,27,opt,name=last_reason,json=lastReason,proto3" json:"last_reason,omitempty"`
+	// Zone in which its times are read now: its own, or that of the node; "Local" is the machine's. Set in answers alone.
+	EffectiveZone string `protobuf:"bytes,28,opt,name=effective_zone,json=effectiveZone,proto3" json:"effective_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,11 +468,18 @@ func (x *Timer) GetLastReason() string {
 	return ""
 }
 
+func (x *Timer) GetEffectiveZone() string {
+	if x != nil {
+		return x.EffectiveZone
+	}
+	return ""
+}
+
 // PutTimer sets a timer, or changes the one with the same id. Sent by admin and by the timers' own tools; answered with
 // Timer or Error (`bad_timer`, `unknown_zone`, `too_many_timers`).
 type PutTimer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The timer; times and counts of the past are kept. An id that is known with the same words changes nothing.
+	// The timer; times and counts of the past are kept.
 	Timer *Timer `protobuf:"bytes,1,opt,name=timer,proto3" json:"timer,omitempty"`
 	// When, as people write it, read in the zone of the timer: at most one of at, in, and every fills the fields of the
 	// timer for them. At is RFC 3339 or a local time such as "2027-03-01 09:00" or "09:00"; beside every it is the anchor.
@@ -793,7 +802,7 @@ var File_messages_timer_proto protoreflect.FileDescriptor
 
 const file_messages_timer_proto_rawDesc = "" +
 	"\n" +
-	"\x14messages/timer.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\"\xe9\x06\n" +
+	"\x14messages/timer.proto\x12\fhomeagent.v1\x1a\x16messages/address.proto\"\x90\a\n" +
 	"\x05Timer\x12\x19\n" +
 	"\btimer_id\x18\x01 \x01(\tR\atimerId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -824,7 +833,8 @@ const file_messages_timer_proto_rawDesc = "" +
 	"\ton_behalf\x18\x19 \x03(\v2\x17.homeagent.v1.PrincipalR\bonBehalf\x12)\n" +
 	"\x05taint\x18\x1a \x01(\x0e2\x13.homeagent.v1.TaintR\x05taint\x12\x1f\n" +
 	"\vlast_reason\x18\x1b \x01(\tR\n" +
-	"lastReasonB\b\n" +
+	"lastReason\x12%\n" +
+	"\x0eeffective_zone\x18\x1c \x01(\tR\reffectiveZoneB\b\n" +
 	"\x06_level\"k\n" +
 	"\bPutTimer\x12)\n" +
 	"\x05timer\x18\x01 \x01(\v2\x13.homeagent.v1.TimerR\x05timer\x12\x0e\n" +

@@ -29,7 +29,7 @@ func (s *state) onRequest(e kit.Event) {
 			s.add(e.Reply(err))
 			return
 		}
-		s.add(e.Reply(t))
+		s.add(e.Reply(s.shown(t)))
 	}
 	switch m := e.Msg.(type) {
 	case *messages.PutTimer:
@@ -41,10 +41,21 @@ func (s *state) onRequest(e kit.Event) {
 	case *messages.RunTimer:
 		s.runNow(m, plain)
 	case *messages.ListTimers:
-		s.add(e.Reply(&messages.TimerList{Timers: s.list(m.GetAgent())}))
+		all := &messages.TimerList{}
+		for _, t := range s.list(m.GetAgent()) {
+			all.Timers = append(all.Timers, s.shown(t))
+		}
+		s.add(e.Reply(all))
 	case *messages.CallTool:
 		s.onCall(e, m)
 	}
+}
+
+// shown is a timer as it is answered: with the zone that its times are read in.
+func (s *state) shown(t *messages.Timer) *messages.Timer {
+	out := proto.CloneOf(t)
+	out.EffectiveZone = s.zoneFor(t).String()
+	return out
 }
 
 // list is all timers of an agent, or of all agents; the next slot first, those without one last.
@@ -149,7 +160,7 @@ func (s *state) keep(m *messages.Timer, sch *engine.Schedule, done answer) {
 	record := &messages.TimerRecord{Timer: m}
 	old := s.timers[id]
 	m.CreatedUs = cmp.Or(m.GetCreatedUs(), s.now.UnixMicro())
-	m.LastUs, m.LastOutcome, m.LastReason, m.LastTask, m.Runs, m.Skipped, m.NextUs = 0, "", "", "", 0, 0, 0
+	m.LastUs, m.LastOutcome, m.LastReason, m.LastTask, m.Runs, m.Skipped, m.NextUs, m.EffectiveZone = 0, "", "", "", 0, 0, 0, ""
 	if old != nil {
 		was := old.get()
 		record.PendingUs, record.PendingTask, record.TakenUs = old.record.GetPendingUs(), old.record.GetPendingTask(), old.record.GetTakenUs()
