@@ -26,21 +26,43 @@ type Engine interface {
 
 var _ Engine = (*engine.Ledger)(nil)
 
+// Keeper looks after the store while the node runs; memory/ledger has it. Retain is called by the one who calls Execute;
+// Upkeep may run beside it.
+type Keeper interface {
+	Retain(now time.Time) (more bool, err error)
+	Upkeep(ctx context.Context, now time.Time) (again bool, err error)
+}
+
+var _ Keeper = (*engine.Ledger)(nil)
+
 // Deps of the actor.
 type Deps struct {
 	// Engine is owned by the caller; the actor is its only writer.
 	Engine Engine
+	// Keeper removes what is too old; nil means that nothing ever goes.
+	Keeper Keeper
 }
 
 // Props makes the actor.
 func Props(d Deps) kit.Props {
-	return kit.Props{Kind: Kind, New: New, Perform: func(sh kit.Shell, e kit.Effect) { perform(d, sh, e) }}
+	params := Params{Keep: d.Keeper != nil}
+	return kit.Props{Kind: Kind, New: func() kit.Machine { return New(params) }, Perform: func(sh kit.Shell, e kit.Effect) { perform(d, sh, e) }}
 }
 
 func perform(d Deps, sh kit.Shell, e kit.Effect) {
 	switch e := e.(effect).(type) {
 	case visit:
 		sh.Go("engine", 0, func(context.Context, func(any)) any { return run(d.Engine, sh.Now(), e.Requests) })
+	case retain:
+		sh.Go("engine", 0, func(context.Context, func(any)) any {
+			more, err := d.Keeper.Retain(sh.Now())
+			return retained{more, err}
+		})
+	case upkeep:
+		sh.Go("upkeep", 0, func(ctx context.Context, _ func(any)) any {
+			again, err := d.Keeper.Upkeep(ctx, sh.Now())
+			return kept{again, err}
+		})
 	}
 }
 

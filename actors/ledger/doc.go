@@ -12,8 +12,11 @@
 //
 // All of them take effect in the order in which they came, so that a read sees every write that its sender sent before.
 //
+// Retention and upkeep: every minute, when the engine is idle (and after a while though it is not), it removes some of what is
+// too old in one small pass, again while there is more; then upkeep measures and compacts beside the work.
+//
 // On a full disk an input is refused at once (disk_low); all other writes, and reads of pending tasks, wait in order and
-// are tried every second until there is room.
+// are tried every second, or when another write has found room, until all of it is written.
 //
 // Phases: idle -> busy (one worker in the engine) -> idle. A restart loses what was not yet handed to the engine and the
 // answers under way; askers try again, and every operation may be given twice. Bounds: the mailbox, and maxGroup requests

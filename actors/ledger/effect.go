@@ -18,4 +18,12 @@ type visit struct {
 	Requests []proto.Message
 }
 
-func (visit) own() {}
+// retain has the engine remove some of what is too old, in a worker; retained comes back.
+type retain struct{ kit.Private }
+
+// upkeep looks after the files in a worker of its own; kept comes back.
+type upkeep struct{ kit.Private }
+
+func (visit) own()  {}
+func (retain) own() {}
+func (upkeep) own() {}

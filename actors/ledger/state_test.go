@@ -15,7 +15,7 @@ import (
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func TestGroups(t *testing.T) {
-	s := kittest.New(t, "groups", New(), start)
+	s := kittest.New(t, "groups", New(Params{}), start)
 	exec := func(id string, silent bool) kit.Event {
 		return kit.Event{From: kit.Path("channels"), Corr: id, Msg: &messages.LedgerExecute{Silent: silent, Ops: []*messages.LedgerOp{{
 			Op: &messages.LedgerOp_Accept{Accept: &messages.AcceptInput{Input: &messages.Input{Id: id}}},
@@ -91,8 +91,125 @@ func TestReadsSeeEarlierWrites(t *testing.T) {
 	}
 }
 
+func TestKeep(t *testing.T) {
+	s := kittest.New(t, "keep", New(Params{Keep: true}), start)
+	exec := func(id string) kit.Event {
+		return kit.Event{From: kit.Path("channels"), Corr: id, Msg: &messages.LedgerExecute{Ops: []*messages.LedgerOp{{
+			Op: &messages.LedgerOp_Accept{Accept: &messages.AcceptInput{Input: &messages.Input{Id: id}}},
+		}}}}
+	}
+	s.Step(0, kit.Event{Msg: kit.Started{Self: kit.Path("ledger")}})
+	s.Note("a round makes way for work")
+	s.Step(0, exec("a"))
+	s.Step(keepFirst, kit.Event{Msg: round{}})
+	s.Step(0, kit.Event{Msg: answers{&messages.LedgerDone{}}})
+	s.Step(keepBusy, kit.Event{Msg: round{}})
+	s.Note("work waits for the end of one small pass")
+	s.Step(0, exec("b"))
+	s.Step(0, kit.Event{Msg: retained{More: true}})
+	s.Step(0, kit.Event{Msg: answers{&messages.LedgerDone{}}})
+	s.Step(keepBusy, kit.Event{Msg: round{}})
+	s.Step(0, kit.Event{Msg: retained{}})
+	s.Note("upkeep runs beside the work, and no round beside it")
+	s.Step(0, exec("c"))
+	s.Step(0, kit.Event{Msg: round{}})
+	s.Step(0, kit.Event{Msg: kept{Again: true}})
+	s.Step(0, kit.Event{Msg: answers{&messages.LedgerDone{}}})
+	s.Step(keepSoon, kit.Event{Msg: round{}})
+	s.Step(0, kit.Event{Msg: retained{Err: errors.New("boom")}})
+	s.Step(0, kit.Event{Msg: kept{Err: errors.New("the folder is gone")}})
+	s.Show()
+	s.Done()
+}
+
+// A node that is never idle must not grow for ever.
+func TestKeepBetweenVisits(t *testing.T) {
+	m := New(Params{Keep: true}).(*state)
+	msg := &messages.LedgerExecute{}
+	m.Step(start, kit.Event{Msg: msg})
+	for range keepMost + 1 {
+		m.Step(start, kit.Event{Msg: msg})
+		m.Step(start, kit.Event{Msg: round{}})
+	}
+	if m.passes != 0 {
+		t.Fatal("a pass beside a visit")
+	}
+	m.Step(start, kit.Event{Msg: make(answers, len(m.busy))})
+	if m.passes != 1 || m.busy != nil || len(m.waiting) == 0 {
+		t.Errorf("%d passes, %d in the engine, %d wait", m.passes, len(m.busy), len(m.waiting))
+	}
+	m.Step(start, kit.Event{Msg: retained{}})
+	if m.busy == nil {
+		t.Error("the work does not go on after the pass")
+	}
+}
+
+// The clock tries the disk again, and an input that is refused does not.
+func TestDiskLowIsTriedByTheClock(t *testing.T) {
+	m := New(Params{}).(*state)
+	low := &messages.LedgerDone{Error: &messages.Error{Code: "disk_low"}}
+	step := kit.Event{From: kit.Path("turn"), Corr: "s", Msg: &messages.LedgerExecute{Ops: []*messages.LedgerOp{{
+		Op: &messages.LedgerOp_Journal{Journal: &messages.JournalEntry{TaskId: "a"}},
+	}}}}
+	accept := kit.Event{From: kit.Path("channels"), Corr: "i", Msg: &messages.LedgerExecute{Ops: []*messages.LedgerOp{{
+		Op: &messages.LedgerOp_Accept{Accept: &messages.AcceptInput{Input: &messages.Input{Id: "i"}}},
+	}}}}
+	m.Step(start, step)
+	m.Step(start, kit.Event{Msg: answers{low}})
+	visits := m.groups
+	for range 100 {
+		m.Step(start, accept)
+		m.Step(start, kit.Event{Msg: answers{low}})
+	}
+	if m.groups-visits != 100 || len(m.held) != 1 {
+		t.Errorf("%d visits for 100 inputs, %d held", m.groups-visits, len(m.held))
+	}
+	m.Step(start, kit.Event{Msg: room{}})
+	if len(m.held) != 0 || len(m.busy) != 1 {
+		t.Errorf("the clock: %d held, %d in the engine", len(m.held), len(m.busy))
+	}
+	m.Step(start, kit.Event{Msg: answers{low}})
+	// Room for an input is room for what waits.
+	m.Step(start, accept)
+	m.Step(start, kit.Event{Msg: answers{&messages.LedgerDone{}}})
+	if len(m.held) != 0 || len(m.busy) != 1 {
+		t.Errorf("after an input was taken: %d held, %d in the engine", len(m.held), len(m.busy))
+	}
+	m.Step(start, kit.Event{Msg: answers{&messages.LedgerDone{}}})
+	if m.low {
+		t.Error("still low")
+	}
+}
+
+// Reads that wait say nothing about the room, and must not be forgotten.
+func TestHeldReadsGoOn(t *testing.T) {
+	m := New(Params{}).(*state)
+	low := &messages.LedgerDone{Error: &messages.Error{Code: "disk_low"}}
+	m.Step(start, kit.Event{Msg: &messages.LedgerExecute{Ops: []*messages.LedgerOp{{Op: &messages.LedgerOp_End{}}}}})
+	m.Step(start, kit.Event{Msg: answers{low}})
+	m.held = m.held[:0]
+	for range maxGroup + 1 {
+		m.Step(start, kit.Event{Msg: &messages.LedgerPending{}})
+	}
+	m.Step(start, kit.Event{Msg: room{}})
+	got := make(answers, maxGroup)
+	for i := range got {
+		got[i] = &messages.PendingTasks{}
+	}
+	out := m.Step(start, kit.Event{Msg: got})
+	if len(m.held) != 1 {
+		t.Fatalf("%d held", len(m.held))
+	}
+	for _, e := range out {
+		if a, ok := e.(kit.After); ok && a.Key == "room" {
+			return
+		}
+	}
+	t.Error("no clock runs for what is left")
+}
+
 func TestDiskLow(t *testing.T) {
-	s := kittest.New(t, "disk_low", New(), start)
+	s := kittest.New(t, "disk_low", New(Params{}), start)
 	step := func(id string) kit.Event {
 		return kit.Event{From: kit.Path("agents/main/turn/a"), Corr: id, Msg: &messages.LedgerExecute{Ops: []*messages.LedgerOp{{
 			Op: &messages.LedgerOp_Journal{Journal: &messages.JournalEntry{TaskId: id}},
