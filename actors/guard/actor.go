@@ -17,6 +17,7 @@ const Kind = "guard"
 type Engine interface {
 	List(want func(*messages.Approval) bool) (list []*messages.Approval, damaged []string, err error)
 	Get(id string) (*messages.Approval, error)
+	Tokens() (list []approvals.Token, damaged int, err error)
 }
 
 var _ Engine = (*approvals.Engine)(nil)
@@ -61,6 +62,11 @@ func loadAll(en Engine) loaded {
 		return false
 	})
 	out.List, out.Damaged, out.Err = append(out.List, pending...), damaged, err
+	tokens, spoilt, err := en.Tokens()
+	for _, t := range tokens {
+		out.Tokens = append(out.Tokens, named(t))
+	}
+	out.Spoilt, out.Err = spoilt, errors.Join(out.Err, err)
 	return out
 }
 

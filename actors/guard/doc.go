@@ -14,6 +14,10 @@
 //	ListApprovals    -> ApprovalList  oldest first; Error when the store does not answer
 //	DecideApproval   -> Approval, or Error unknown_approval, approval_decided, approval_changed, not_allowed
 //	ReleaseApprovals -> Ok            what waits for the tasks is released; later checks for them are denied
+//	AddToken         -> NamedToken    or Error token_exists, bad_token, too_many_tokens; a named token, by its hash
+//	RemoveToken      -> NamedToken    or Error unknown_token; admin reads tokens from the store at each request, so that it
+//	                                  works no more when this is answered
+//	ListTokens       -> TokenList
 //	ConfigChanged                     the policy; it is in force from the next check on
 //	TaskStatus, Error                 of ledger, asked at the start: what waits for a task that has ended is released, and
 //	                                  a parked task with nothing left to wait for is told
@@ -42,8 +46,8 @@
 // agents, programs nor nodes do.
 //
 // Bounds: core.guard.approval_limit pending ones for each agent, maxCall bytes for each call, keepDecided decided ones
-// (the oldest go first) for core.guard.approval_retention; above the first two a call is denied, with the reason. Mailbox:
-// the kind's limits.
+// (the oldest go first) for core.guard.approval_retention; above the first two a call is denied, with the reason. maxTokens
+// tokens. maxLater requests that wait for the disk, above which they are answered with Busy. Mailbox: the kind's limits.
 //
 // A restart loses checks and decisions that were not answered: askers ask again. What was answered is on disk.
 package guard

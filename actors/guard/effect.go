@@ -28,10 +28,12 @@ func (read) own() {}
 
 // The private events of this actor.
 type (
-	// loaded is what the store held; decided ones are slim.
+	// loaded is what the store held; decided approvals are slim. Spoilt counts tokens that do not decode.
 	loaded struct {
 		List    []*messages.Approval
 		Damaged []string
+		Tokens  []*messages.NamedToken
+		Spoilt  int
 		Err     error
 	}
 	// found answers a read.

@@ -20,6 +20,22 @@ const (
 	CodeBadNote = "bad_note"
 )
 
+// Codes of refused changes of tokens.
+const (
+	// CodeTokenExists is a name that another token has.
+	CodeTokenExists = "token_exists"
+	// CodeBadToken is a token that cannot be kept.
+	CodeBadToken = "bad_token"
+	// CodeTooManyTokens is one too many.
+	CodeTooManyTokens = "too_many_tokens"
+	// CodeUnknownToken is a name that no token has.
+	CodeUnknownToken = "unknown_token"
+)
+
+func errToken(code, name, message, hint string) *messages.Error {
+	return &messages.Error{Code: code, Message: message, Hint: hint, Details: map[string]string{"name": name}}
+}
+
 const listHint = "`waiter approvals` shows those that wait."
 
 func errUnknown(id string) *messages.Error {

@@ -38,10 +38,11 @@ type entry struct {
 	busy bool
 }
 
-// change is one approval as it is to be; a nil next forgets it.
+// change is one approval as it is to be, or one token; a nil next forgets the approval of id.
 type change struct {
-	id   string
-	next *messages.Approval
+	id    string
+	next  *messages.Approval
+	token *tokenChange
 }
 
 type machine struct {
@@ -56,6 +57,7 @@ type machine struct {
 	tasks         map[string]map[string]bool // task to approval ids
 	waiting       map[string]*entry          // those that wait for a person, or are about to
 	released      []string                   // tasks, the oldest first
+	tokens        map[string]*token          // by name
 
 	changes []change    // to be written
 	flight  []change    // being written
@@ -80,7 +82,7 @@ type told struct {
 func New(ledger *messages.Address) kit.Machine {
 	return &machine{
 		ledger: ledger, entries: map[string]*entry{}, calls: map[string][]string{}, tasks: map[string]map[string]bool{},
-		waiting: map[string]*entry{}, untold: map[string]told{}, asked: map[string]bool{}, unknown: map[string]bool{},
+		waiting: map[string]*entry{}, tokens: map[string]*token{}, untold: map[string]told{}, asked: map[string]bool{}, unknown: map[string]bool{},
 	}
 }
 
@@ -108,7 +110,8 @@ func (m *machine) handle(e kit.Event) {
 		m.begin()
 	case loaded:
 		m.onLoaded(msg)
-	case *messages.CheckCalls, *messages.DecideApproval, *messages.ReleaseApprovals:
+	case *messages.CheckCalls, *messages.DecideApproval, *messages.ReleaseApprovals,
+		*messages.AddToken, *messages.RemoveToken, *messages.ListTokens:
 		m.onAsk(e)
 	case *messages.ListApprovals:
 		m.add(read{Ask: kit.Event{From: e.From, Corr: e.Corr}, Query: msg})
@@ -166,6 +169,12 @@ func (m *machine) onLoaded(l loaded) {
 	}
 	if len(l.Damaged) > 0 {
 		m.add(kit.Log{Level: kit.Error, Text: "damaged approvals are passed over; their calls are asked about anew", Attrs: []any{"ids", l.Damaged}})
+	}
+	if l.Spoilt > 0 {
+		m.add(kit.Log{Level: kit.Error, Text: "damaged tokens are passed over; they work no more", Attrs: []any{"count", l.Spoilt}})
+	}
+	for _, t := range l.Tokens {
+		m.tokens[t.GetName()] = &token{t: t}
 	}
 	for _, a := range l.List {
 		m.keep(a)
@@ -311,5 +320,5 @@ func (m *machine) Show() any {
 	for _, x := range slices.SortedFunc(maps.Values(m.waiting), func(a, b *entry) int { return approvals.Older(a.a, b.a) }) {
 		rows = append(rows, row{x.a.GetApprovalId(), x.a.GetTaskId(), x.a.GetAgent(), x.a.GetCall().GetName()})
 	}
-	return map[string]any{"pending": rows, "kept": len(m.entries), "writing": len(m.flight) + len(m.changes), "held": len(m.later), "untold": len(m.untold)}
+	return map[string]any{"pending": rows, "kept": len(m.entries), "writing": len(m.flight) + len(m.changes), "held": len(m.later), "untold": len(m.untold), "tokens": len(m.tokens)}
 }

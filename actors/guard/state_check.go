@@ -31,6 +31,13 @@ func (m *machine) serve(e kit.Event) (served bool) {
 		return m.decide(e, msg)
 	case *messages.ReleaseApprovals:
 		return m.release(e, msg)
+	case *messages.AddToken:
+		return m.addToken(e, msg.GetToken())
+	case *messages.RemoveToken:
+		return m.removeToken(e, msg.GetName())
+	case *messages.ListTokens:
+		m.add(e.Reply(m.listTokens()))
+		return true
 	}
 	panic(fmt.Sprintf("guard: %T is no request", e.Msg))
 }

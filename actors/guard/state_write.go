@@ -16,7 +16,7 @@ import (
 // change has an approval written; until it is on disk the entry is busy. A nil next forgets it.
 func (m *machine) change(id string, next *messages.Approval) {
 	m.entries[id].busy = true
-	m.changes = append(m.changes, change{id, next})
+	m.changes = append(m.changes, change{id: id, next: next})
 }
 
 // flush hands the changes over as one group when none is under way.
@@ -47,9 +47,12 @@ func op(c change) *messages.LedgerOp {
 		out *messages.LedgerOp
 		err error
 	)
-	if c.next == nil {
+	switch {
+	case c.token != nil:
+		out, err = c.token.op()
+	case c.next == nil:
 		out, err = approvals.Delete(c.id)
-	} else {
+	default:
 		out, err = approvals.Put(c.next)
 	}
 	if err != nil {
@@ -71,6 +74,10 @@ func (m *machine) onWritten(corr string, err *messages.Error) {
 	}
 	var tasks []string
 	for _, c := range flight {
+		if c.token != nil {
+			m.tokenWritten(c.token)
+			continue
+		}
 		if c.next == nil {
 			m.forget(c.id)
 			continue
@@ -91,6 +98,10 @@ func (m *machine) onWritten(corr string, err *messages.Error) {
 func (m *machine) fail(flight []change, err *messages.Error) {
 	m.add(kit.Log{Level: kit.Error, Text: "approvals were not written", Attrs: []any{"code", err.GetCode(), "error", err.GetMessage()}})
 	for _, c := range append(flight, m.changes...) {
+		if c.token != nil {
+			m.tokenFailed(c.token, err)
+			continue
+		}
 		x := m.entries[c.id]
 		if x == nil {
 			continue
