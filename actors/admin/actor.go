@@ -52,6 +52,11 @@ type Deps struct {
 	Node    string
 	Data    string
 	Started time.Time
+	// Tokens looks a named token up by the SHA-256 of it; nil without an error for one that there is not. It is called
+	// once for each request that brings one, from any goroutine. Nil means that there are none.
+	Tokens func(digest [32]byte) (*messages.TokenRecord, error)
+	// Decides tells whether a person besides the owner may decide approvals; nil means that none may.
+	Decides func(*messages.Principal) bool
 	// Params of the machine.
 	Params Params
 	// Streams is how many event streams and waiting callers there may be; zero means 256.
@@ -70,6 +75,7 @@ type face struct {
 	hub     *hub
 	figures *figures
 	handler http.Handler
+	holders holders
 
 	shell    atomic.Pointer[kit.Shell]
 	logger   atomic.Pointer[slog.Logger]

@@ -22,6 +22,9 @@ func (f *face) models(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 	}
 	out := api.Models{Object: "list", Data: []api.Model{}}
 	for i, a := range l.GetAgents() {
+		if i > 0 && !isOwner(asker(r)) {
+			break // residents are the owner's
+		}
 		id := a.GetSpec().GetAgent()
 		if i == 0 {
 			id = modelName
@@ -85,7 +88,7 @@ func (f *face) chatOf(w http.ResponseWriter, r *http.Request) (*api.ChatRequest,
 		s.Conversation = c
 	}
 	s.IdempotencyKey = r.Header.Get("Idempotency-Key")
-	in, no := f.inputOf(s)
+	in, no := f.inputOf(asker(r), s)
 	if no != nil && no.body.Code == "bad_agent" {
 		no = refused(404, "model_not_found", "There is no agent of this name.", "GET /v1/models lists all.").
 			with("model", q.Model)

@@ -27,7 +27,9 @@
 // A restart loses open connections and the usage figures. Listeners stay open over it: who connects meanwhile waits in
 // the backlog instead of being refused. Clients of streams come back with Last-Event-ID.
 //
-// Who may ask: at the socket processes of the node's own user and root, by peer credentials; over TCP whoever shows the
-// token of run/admin.token. A request over TCP must name this server in Host and, if it comes from a page, in Origin.
-// Loopback is no identity. Only /healthz and /readyz answer without a credential, and tell nothing else.
+// Who may ask: at the socket processes of the node's own user and root, by peer credentials, and over TCP whoever shows the
+// token of run/admin.token, as the owner; at both whoever shows a named token, as the program or person that it stands
+// for. A named token is looked up at each request, and requests under way end with it. One table, rights, says who may
+// use which route, and what it does not name is the owner's. A request over TCP must name this server in Host and, if it
+// comes from a page, in Origin. Loopback is no identity. Only /healthz and /readyz answer without a credential, and tell nothing else.
 package admin

@@ -2,8 +2,6 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"net"
 	"net/http"
 	"net/netip"
@@ -102,7 +100,8 @@ func (f *face) guarded(next http.Handler) http.Handler {
 				return
 			}
 		}
-		if no := f.check(v, r); no != nil {
+		in, no := f.admit(v, r)
+		if no != nil {
 			if no.status == http.StatusUnauthorized {
 				w.Header().Set("WWW-Authenticate", `Bearer realm="homed"`)
 			}
@@ -110,6 +109,8 @@ func (f *face) guarded(next http.Handler) http.Handler {
 			f.refuse(w, r, no)
 			return
 		}
+		defer in.end()
+		r = in.with(r)
 		r.Body = http.MaxBytesReader(w, r.Body, f.deps.Body)
 		if r.ContentLength != 0 {
 			// Not every writer can set it (a recorder in a test); then the header timeout is what is left.
@@ -119,7 +120,8 @@ func (f *face) guarded(next http.Handler) http.Handler {
 	})
 }
 
-func (f *face) check(v *visitor, r *http.Request) *refusal {
+// fits says whether a request was meant for this server, by its Host, and comes from where it may, by its Origin.
+func (f *face) fits(v *visitor, r *http.Request) *refusal {
 	if !v.local && !f.ours(v, r.Host) {
 		return refused(http.StatusMisdirectedRequest, api.CodeHost, "This server is not known by the name in Host.",
 			"Use the address that homed printed, or add the name to the allowed hosts.").with("host", r.Host)
@@ -128,31 +130,7 @@ func (f *face) check(v *visitor, r *http.Request) *refusal {
 		return refused(403, api.CodeOrigin, "Pages of other origins may not use this node.",
 			"Open the node's own pages, or use a client that is not a browser.").with("origin", origin)
 	}
-	if slices.Contains(open, r.URL.Path) {
-		return nil
-	}
-	if v.local {
-		if !v.allowed() {
-			return refused(403, api.CodePeer, "Only the user of this node may use its socket.",
-				"Run the client as that user, or use TCP with the token.")
-		}
-		return nil
-	}
-	if !f.bearer(r) {
-		return refused(401, api.CodeUnauthorized, "The request has no valid credential.",
-			"Send Authorization: Bearer with the token of run/admin.token in the data folder.")
-	}
 	return nil
-}
-
-// bearer compares in constant time; hashes, so that the length does not show either.
-func (f *face) bearer(r *http.Request) bool {
-	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return false
-	}
-	got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(f.deps.Door.Token()))
-	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
 // ours says whether a Host header names this server: a configured name, the address that the connection came to, or a

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"homeagent/messages"
 	"homeagent/messages/api"
 )
@@ -78,8 +80,8 @@ func partsOf(s *api.Submit) ([]*messages.Part, *refusal) {
 	return parts, nil
 }
 
-// inputOf makes the input of a request, with a new id.
-func (f *face) inputOf(s *api.Submit) (*messages.Input, *refusal) {
+// inputOf makes the input of a request of who, with a new id.
+func (f *face) inputOf(who *messages.Principal, s *api.Submit) (*messages.Input, *refusal) {
 	level, no := levelOf(s.Level)
 	if no != nil {
 		return nil, no
@@ -107,12 +109,13 @@ func (f *face) inputOf(s *api.Submit) (*messages.Input, *refusal) {
 	if s.Channel == "" {
 		s.Channel = "api"
 	}
-	return &messages.Input{
-		Id: f.newID(""), IdempotencyKey: s.IdempotencyKey, Principal: owner(), Channel: s.Channel,
-		Conversation: s.Conversation, Agent: to, Level: level, Mode: mode,
+	in := &messages.Input{
+		Id: f.newID(""), IdempotencyKey: s.IdempotencyKey, Principal: proto.CloneOf(who), Channel: s.Channel,
+		Conversation: ownConversation(who, s.Conversation), Agent: to, Level: level, Mode: mode,
 		Source: messages.InputSource_INPUT_SOURCE_PERSON, Parts: parts, Taint: messages.Taint_TAINT_TRUSTED,
 		CreatedUs: time.Now().UnixMicro(), PersonWaits: s.Wait || interactive[s.Channel],
-	}, nil
+	}
+	return in, bound(who, in)
 }
 
 // submit is POST /api/v1/inputs.
@@ -131,7 +134,7 @@ func (f *face) submit(w http.ResponseWriter, r *http.Request) (any, *refusal) {
 	case wait == 0:
 		wait = defaultWait
 	}
-	in, no := f.inputOf(&s)
+	in, no := f.inputOf(asker(r), &s)
 	if no != nil {
 		return nil, no
 	}
@@ -142,7 +145,12 @@ func (f *face) submit(w http.ResponseWriter, r *http.Request) (any, *refusal) {
 		}
 		return answer{http.StatusAccepted, got}, nil
 	}
-	return f.submitAndWait(r.Context(), in, wait)
+	got, no := f.submitAndWait(r.Context(), in, wait)
+	if no == nil && got.Task != nil {
+		got.Task.Conversation = shownConversation(asker(r), got.Task.Conversation)
+		return got, nil
+	}
+	return answer{http.StatusAccepted, got}, no
 }
 
 // hand gives an input to channels. It is not cut short by a client that goes away: what was accepted is answered.
@@ -161,7 +169,7 @@ func (f *face) hand(ctx context.Context, in *messages.Input) (*api.Submitted, *r
 	}, nil
 }
 
-func (f *face) submitAndWait(ctx context.Context, in *messages.Input, wait time.Duration) (any, *refusal) {
+func (f *face) submitAndWait(ctx context.Context, in *messages.Input, wait time.Duration) (*api.Submitted, *refusal) {
 	watch, got, no := f.handWatched(ctx, in, messages.EventType_EVENT_TYPE_TASK)
 	if no != nil {
 		return nil, no
@@ -175,7 +183,7 @@ func (f *face) submitAndWait(ctx context.Context, in *messages.Input, wait time.
 		return nil, no.with("input_id", got.InputID)
 	case done == nil:
 		got.TimedOut = true
-		return answer{http.StatusAccepted, got}, nil
+		return got, nil
 	}
 	got.Task = done
 	return got, nil
@@ -208,11 +216,25 @@ func (f *face) handWatched(ctx context.Context, in *messages.Input, types ...mes
 
 // input is GET /api/v1/inputs/{id}.
 func (f *face) input(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
-	return f.taskOf(r.Context(), r.PathValue("id"))
+	who := asker(r)
+	s, no := f.statusOf(r.Context(), r.PathValue("id"))
+	switch {
+	case no != nil:
+		return nil, no
+	case !isOwner(who) && s.GetInput().GetPrincipal().GetId() != who.GetId():
+		return nil, unknownInput() // whether somebody else has it is not theirs to know
+	}
+	t := task(s)
+	t.Conversation = shownConversation(who, t.Conversation)
+	return t, nil
+}
+
+func (f *face) statusOf(ctx context.Context, id string) (*messages.TaskStatus, *refusal) {
+	return ask[*messages.TaskStatus](f, ctx, askLimit, "ledger", &messages.TaskQuery{InputId: id})
 }
 
 func (f *face) taskOf(ctx context.Context, id string) (*api.Task, *refusal) {
-	s, no := ask[*messages.TaskStatus](f, ctx, askLimit, "ledger", &messages.TaskQuery{InputId: id})
+	s, no := f.statusOf(ctx, id)
 	if no != nil {
 		return nil, no
 	}
@@ -231,8 +253,12 @@ func (f *face) stopAgent(w http.ResponseWriter, r *http.Request) (any, *refusal)
 	if no != nil {
 		return nil, no
 	}
+	who := asker(r)
+	if !isOwner(who) && to != "main" {
+		return nil, notAllowed("Only the owner stops other agents.", "Leave the agent out.").with("field", "agent")
+	}
 	got, no := ask[*messages.StopResult](f, context.WithoutCancel(r.Context()), askLimit, "agents/"+to+"/scheduler",
-		&messages.StopAll{Conversation: s.Conversation, Principal: owner()})
+		&messages.StopAll{Conversation: ownConversation(who, s.Conversation), Principal: proto.CloneOf(who)})
 	if no = agentGone(to, no); no != nil {
 		return nil, no
 	}

@@ -54,6 +54,13 @@ func (f *face) plains() map[string]plain {
 		"DELETE /api/v1/providers/{name}":     f.removeSource,
 		"POST /api/v1/providers/{name}/test":  f.testSource,
 		"POST /api/v1/providers/{name}/reset": f.resetSource,
+		"GET /api/v1/approvals":               f.approvals,
+		"GET /api/v1/approvals/{id}":          f.approval,
+		"POST /api/v1/approvals/{id}/allow":   f.allow,
+		"POST /api/v1/approvals/{id}/deny":    f.deny,
+		"GET /api/v1/tokens":                  f.listTokens,
+		"POST /api/v1/tokens":                 f.addToken,
+		"DELETE /api/v1/tokens/{name}":        f.removeToken,
 		"GET /api/v1/channels":                f.channels,
 		"GET /api/v1/nodes":                   f.nodes,
 		"GET /api/v1/status":                  f.status,
@@ -77,10 +84,10 @@ func (f *face) others() map[string]http.Handler {
 func (f *face) routes() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, do := range f.plains() {
-		mux.Handle(pattern, f.counted(pattern, f.json(do)))
+		mux.Handle(pattern, f.counted(pattern, f.righted(pattern, f.json(do))))
 	}
 	for pattern, h := range f.others() {
-		mux.Handle(pattern, f.counted(pattern, h))
+		mux.Handle(pattern, f.counted(pattern, f.righted(pattern, h)))
 	}
 	mux.Handle("/", f.counted("other", f.nowhere(mux)))
 	return f.named(f.isolated(f.guarded(mux)))
@@ -187,7 +194,7 @@ func ask[T proto.Message](f *face, ctx context.Context, limit time.Duration, pat
 		caused(errors.New("unexpected answer "+string(got.ProtoReflect().Descriptor().Name()))).with("actor", path)
 }
 
-// owner is whom both credentials stand for.
+// owner is whom the socket and the token of the data folder stand for.
 func owner() *messages.Principal {
 	return &messages.Principal{Id: "owner", Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER}
 }

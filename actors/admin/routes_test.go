@@ -501,7 +501,7 @@ func FuzzBodies(f *testing.F) {
 		r := func() *http.Request { return httptest.NewRequest("POST", "/", strings.NewReader(body)) }
 		var s api.Submit
 		if decode(httptest.NewRecorder(), r(), &s, true) == nil {
-			if in, no := fc.inputOf(&s); no == nil && (len(in.GetParts()) == 0 || in.GetLevel() > 3 || in.GetLevel() < 0) {
+			if in, no := fc.inputOf(owner(), &s); no == nil && (len(in.GetParts()) == 0 || in.GetLevel() > 3 || in.GetLevel() < 0) {
 				t.Fatalf("%q became %v", body, in)
 			}
 		}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -92,6 +93,10 @@ func position(s string) (epoch, sequence uint64, ok bool) {
 // events is GET /api/v1/events.
 func (f *face) events(w http.ResponseWriter, r *http.Request) {
 	ask, no := streamOf(r)
+	mine := f.ownOf(asker(r))
+	if no == nil && mine != nil {
+		no = mine.narrow(r.Context(), &ask)
+	}
 	if no == nil && f.draining.Load() {
 		no = drainingRefusal()
 	}
@@ -104,7 +109,7 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer sub.close()
-	f.stream(w, r, sub)
+	f.stream(w, r, sub, mine)
 }
 
 // streamOf reads the parameters of a stream. Last-Event-ID, which a browser sends by itself, goes before after.
@@ -130,8 +135,8 @@ func streamOf(r *http.Request) (opened, *refusal) {
 	return ask, nil
 }
 
-// stream writes events until the client goes, does not keep up, or the node stops.
-func (f *face) stream(w http.ResponseWriter, r *http.Request, sub *subscription) {
+// stream writes events until the client goes, does not keep up, its credential ends, or the node stops.
+func (f *face) stream(w http.ResponseWriter, r *http.Request, sub *subscription, mine *own) {
 	beat := time.NewTicker(f.deps.Heartbeat)
 	defer beat.Stop()
 	var out *frames
@@ -174,14 +179,14 @@ func (f *face) stream(w http.ResponseWriter, r *http.Request, sub *subscription)
 			out.raw("retry: 1000\n")
 			out.add("", api.FrameReady, api.Ready{Epoch: ps[0].batch.GetEpoch()})
 		}
-		if !write(out, ps, slow) || slow {
+		if !write(r.Context(), out, ps, slow, mine) || slow {
 			return
 		}
 	}
 }
 
-// write writes portions and, for a slow client, the word that events were lost.
-func write(out *frames, ps []portion, slow bool) bool {
+// write writes portions and, for a slow client, the word that events were lost. With mine, only the events that are.
+func write(ctx context.Context, out *frames, ps []portion, slow bool, mine *own) bool {
 	if out == nil {
 		return !slow
 	}
@@ -191,8 +196,15 @@ func write(out *frames, ps []portion, slow bool) bool {
 			out.add("", api.FrameSync, api.Sync{Epoch: epoch, Reason: "gone"})
 		}
 		for _, e := range p.batch.GetEvents() {
+			if mine != nil && !mine.has(ctx, e.GetTaskId()) {
+				continue
+			}
 			id := strconv.FormatUint(epoch, 10) + "-" + strconv.FormatUint(e.GetSequence(), 10)
-			out.add(id, eventType(e.GetType()), event(epoch, e))
+			shown := event(epoch, e)
+			if mine != nil {
+				shown = mine.view(shown)
+			}
+			out.add(id, eventType(e.GetType()), shown)
 		}
 	}
 	if slow {

@@ -157,6 +157,7 @@ func toolChange(t *messages.ToolChange) *api.ToolChange {
 func taskChange(t *messages.TaskChange) *api.TaskChange {
 	out := &api.TaskChange{
 		Change: t.GetChange(), Level: int(t.GetLevel()), By: t.GetBy(), Position: int(t.GetPosition()),
+		Approvals: t.GetApprovals(),
 	}
 	if e := t.GetEnded(); e != nil {
 		out.End, out.Reason, out.Text = word(e.GetEnd(), "END_"), e.GetReason(), e.GetText()
@@ -199,6 +200,9 @@ func event(epoch uint64, e *messages.AgentEvent) *api.Event {
 		out.Error = plainError(d.Error)
 	case *messages.AgentEvent_System:
 		out.System = &api.System{Code: d.System.GetCode(), Path: d.System.GetPath()}
+	case *messages.AgentEvent_Approval:
+		a := approval(d.Approval)
+		out.Approval = &a
 	case *messages.AgentEvent_Output:
 		out.Output = output(d.Output)
 	}
@@ -220,6 +224,7 @@ func task(s *messages.TaskStatus) *api.Task {
 		Channel: in.GetChannel(), Conversation: in.GetConversation(), Agent: in.GetAgent(),
 		Content: some(in.GetParts(), block), Accepted: moment(s.GetAcceptedUs()), Ended: moment(s.GetEndedUs()),
 		Starts: int(s.GetStarts()), Preempted: int(s.GetPreempted()), Usage: tokens(s.GetUsage()),
+		Principal: in.GetPrincipal().GetId(),
 	}
 }
 

@@ -130,7 +130,7 @@ func newWorld(t *testing.T, o options) *world {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
-		"events", "channels", "ledger", "config", "memory", "memory/graph", "providers", "agents/main", "agents/main/scheduler",
+		"events", "channels", "ledger", "config", "memory", "memory/graph", "providers", "guard", "agents/main", "agents/main/scheduler",
 	} {
 		w.spawn(path, kit.Props{Kind: path, New: func() kit.Machine { return &neighbour{w: w, path: path} }})
 	}

@@ -246,7 +246,7 @@ func agentRows() []Row {
 		},
 		{
 			Kind: "admin", Paths: []string{"admin"}, Restart: core, System: true,
-			Requires: []kit.Facility{kit.FacilityAgents, kit.FacilityChannels, kit.FacilityConfig, kit.FacilityEvents},
+			Requires: []kit.Facility{kit.FacilityAgents, kit.FacilityChannels, kit.FacilityConfig, kit.FacilityEvents, kit.FacilityGuard},
 			Provides: []kit.Facility{kit.FacilityAdmin},
 			Make:     func(w *world, _ string, _ proto.Message) (kit.Props, error) { return w.adminProps(), nil },
 		},
@@ -257,6 +257,7 @@ func (w *world) adminProps() kit.Props {
 	s := w.settings()
 	return admin.Props(admin.Deps{
 		Runtime: w.rt, Door: w.door, Metrics: w.metrics, Build: w.build, Node: w.opt.Name, Data: w.layout.Data(), Started: w.started,
+		Tokens: w.token, Decides: w.decides,
 		Body: s.Size(configs.KeyAdminMaxBody), Heartbeat: s.Duration(configs.KeyAdminHeartbeat),
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"homeagent/actors/admin"
@@ -24,6 +25,7 @@ import (
 	"homeagent/memory/lexical"
 	"homeagent/memory/recall"
 	"homeagent/memory/store"
+	"homeagent/messages"
 	"homeagent/providers"
 	"homeagent/providers/lua"
 )
@@ -228,6 +230,20 @@ func (w *world) personal() string {
 		b = b[:maxPersonal]
 	}
 	return string(bytes.TrimSpace(b))
+}
+
+// token looks a named token up in the store, for each request anew.
+func (w *world) token(digest [32]byte) (*messages.TokenRecord, error) {
+	t, err := w.approvals.Token(digest)
+	if errors.Is(err, approvals.ErrNotFound) {
+		return nil, nil
+	}
+	return t.Record, err
+}
+
+// decides tells whether a person may look at approvals; guard asks the same of each decision.
+func (w *world) decides(p *messages.Principal) bool {
+	return slices.Contains(w.settings().List(configs.KeyGuardDeciders), p.GetId())
 }
 
 // denied tells the guard of tools which may not run.

@@ -27,6 +27,7 @@ const (
 	CodeOrigin       = "foreign_origin"    // 403: the request comes from a page of another origin
 	CodePeer         = "foreign_peer"      // 403: the process at the socket belongs to another user
 	CodeLevel        = "level_not_allowed" // 403: the level is above what HTTP may ask for
+	CodeNotAllowed   = "not_allowed"       // 403: the credential does not stand for somebody who may
 	CodeNotFound     = "not_found"         // 404: there is no such route or thing
 	CodeMethod       = "method_not_allowed"
 	CodeTooLarge     = "too_large"    // 413: the body is above the cap

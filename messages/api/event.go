@@ -20,6 +20,7 @@ const (
 	EventTerminal       = "terminal_output"
 	EventError          = "agent_error"
 	EventTask           = "task"
+	EventApproval       = "approval"
 )
 
 // Frames of the stream that are not events of the node and have no id.
@@ -64,11 +65,13 @@ type Event struct {
 	Error  *Error      `json:"error,omitempty"`
 	System *System     `json:"system,omitempty"`
 	Output *Output     `json:"output,omitempty"`
+	// Approval as it is now.
+	Approval *Approval `json:"approval,omitempty"`
 }
 
 // TaskChange tells what became of a task.
 type TaskChange struct {
-	// Change: accepted, started, steered, queued, preempting, suspended, resumed, ended.
+	// Change: accepted, started, steered, queued, preempting, suspended, parked, resumed, ended.
 	Change string `json:"change"`
 	// Level in force, 0 to 4.
 	Level int `json:"level"`
@@ -81,6 +84,8 @@ type TaskChange struct {
 	Reason string `json:"reason,omitempty"`
 	Text   string `json:"text,omitempty"`
 	Usage  *Usage `json:"usage,omitempty"`
+	// Approvals that a parked task waits for.
+	Approvals []string `json:"approvals,omitempty"`
 }
 
 // ToolCall is one call that a model asked for.

@@ -77,13 +77,15 @@ type Task struct {
 	// Text of the answer, or what went wrong.
 	Text string `json:"text,omitempty"`
 	// By is the task that answered it or that it repeats.
-	By           string    `json:"by,omitempty"`
-	Channel      string    `json:"channel,omitempty"`
-	Conversation string    `json:"conversation,omitempty"`
-	Agent        string    `json:"agent,omitempty"`
-	Content      []Block   `json:"content,omitempty"`
-	Accepted     time.Time `json:"accepted,omitzero"`
-	Ended        time.Time `json:"ended,omitzero"`
+	By           string `json:"by,omitempty"`
+	Channel      string `json:"channel,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+	Agent        string `json:"agent,omitempty"`
+	// Principal is who asked.
+	Principal string    `json:"principal,omitempty"`
+	Content   []Block   `json:"content,omitempty"`
+	Accepted  time.Time `json:"accepted,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
 	// Starts counts starts of its turn, Preempted its preemptions.
 	Starts    int    `json:"starts"`
 	Preempted int    `json:"preempted"`
