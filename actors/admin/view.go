@@ -205,6 +205,8 @@ func event(epoch uint64, e *messages.AgentEvent) *api.Event {
 		out.Approval = &a
 	case *messages.AgentEvent_Output:
 		out.Output = output(d.Output)
+	case *messages.AgentEvent_Timer:
+		out.Timer = timerSlot(d.Timer)
 	}
 	return out
 }

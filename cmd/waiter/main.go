@@ -74,6 +74,7 @@ type cli struct {
 	Pause     orderCmd     `cmd:"" help:"Hold an actor's messages."`
 	Resume    orderCmd     `cmd:"" help:"Let a paused actor go on."`
 	Agents    agentsCmd    `cmd:"" help:"The agents of the node."`
+	Timers    timersCmd    `cmd:"" help:"Reminders and work at given times."`
 	Memory    memoryCmd    `cmd:"" help:"What the agent remembers."`
 	Config    configCmd    `cmd:"" help:"The settings."`
 	Providers providersCmd `cmd:"" help:"The model sources."`

@@ -48,6 +48,9 @@ type (
 	Models        = api.Models
 	ModelUsage    = api.ModelUsage
 	MemoryFigures = api.MemoryFigures
+	Timer         = api.Timer
+	Timers        = api.Timers
+	AddTimer      = api.AddTimer
 )
 
 // Names of event types.

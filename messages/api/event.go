@@ -21,6 +21,7 @@ const (
 	EventError          = "agent_error"
 	EventTask           = "task"
 	EventApproval       = "approval"
+	EventTimer          = "timer"
 )
 
 // Frames of the stream that are not events of the node and have no id.
@@ -67,6 +68,8 @@ type Event struct {
 	Output *Output     `json:"output,omitempty"`
 	// Approval as it is now.
 	Approval *Approval `json:"approval,omitempty"`
+	// Timer is what became of a slot of a timer.
+	Timer *TimerSlot `json:"timer,omitempty"`
 }
 
 // TaskChange tells what became of a task.
