@@ -105,6 +105,7 @@ type state struct {
 	tasks     map[string]*task
 	current   *task
 	slot      *task
+	asked     [2]*task // the running task and the head of the highest queue that was considered against it
 	cut       cut
 	stack     []*task
 	levels    [topLevel + 1]queue // waiting by level; [0] is the ready queue
@@ -186,6 +187,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		return s.out
 	}
 	s.receive(e)
+	s.reconsider()
 	s.show()
 	return s.out
 }

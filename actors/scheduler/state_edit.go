@@ -125,14 +125,7 @@ func (s *state) promote(t *task) {
 // cancelWaiting ends a task that waits, or waits for people; the asker hears of it when that is on disk.
 func (s *state) cancelWaiting(e kit.Event, t *task) {
 	view := s.viewOf(t)
-	if t.phase == parked {
-		s.endHost(t, &messages.Finished{End: messages.End_END_STOPPED, Reason: "cancelled", Text: stoppedText})
-	} else {
-		s.finish(t, messages.End_END_STOPPED, "cancelled", notRunText, "", nil)
-		if t.begun {
-			s.releaseApprovals(t)
-		}
-	}
+	s.finishNotRun(t, "cancelled")
 	if w := s.ends[t.id()]; w != nil {
 		w.asks = append(w.asks, func(ok bool) []kit.Effect {
 			if !ok {

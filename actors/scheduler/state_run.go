@@ -127,6 +127,22 @@ func (s *state) rearm(held string) {
 	}
 }
 
+// reconsider asks whether another one may preempt than was asked about last: what was at the head may be gone, or what was
+// in the slot.
+func (s *state) reconsider() {
+	if s.current == nil || s.slot != nil {
+		return
+	}
+	now := [2]*task{s.current, s.highest()}
+	if now == s.asked {
+		return
+	}
+	s.asked = now
+	if now[1] != nil {
+		s.consider(now[1])
+	}
+}
+
 // consider lets a waiting task preempt what runs if it may; it reports whether a preemption is under way for it.
 func (s *state) consider(t *task) bool {
 	if s.current == nil || s.current.phase == ending {
@@ -161,7 +177,7 @@ func (s *state) consider(t *task) bool {
 // take moves a waiting task into the immediate slot and says for whom it is to make place.
 func (s *state) take(t *task) {
 	s.dequeue(t)
-	s.slot = t
+	s.slot, s.asked = t, [2]*task{}
 	s.cut = cut{by: t.id(), level: effective(t), reason: "level"}
 	if insists(t, s.current) {
 		s.cut.reason = "interrupt"

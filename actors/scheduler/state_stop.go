@@ -83,7 +83,7 @@ func (s *state) stopTasks(match func(*task) bool, res *messages.StopResult) {
 	for _, id := range sortedKeys(s.parked) {
 		if t := s.parked[id]; match(t) {
 			t.stopped = true
-			s.endHost(t, &messages.Finished{End: messages.End_END_STOPPED, Reason: "stop", Text: stoppedText})
+			s.finishStopped(t)
 			res.Stopped++
 		}
 	}
@@ -124,14 +124,15 @@ func (s *state) stopSteers(match func(*task) bool, res *messages.StopResult) {
 	}
 }
 
-// finishStopped ends a task whose turn does not run.
-func (s *state) finishStopped(t *task) {
-	text := notRunText
+// finishStopped ends a task whose turn does not run; one that has run before may have others that joined it.
+func (s *state) finishStopped(t *task) { s.finishNotRun(t, "stop") }
+
+func (s *state) finishNotRun(t *task, reason string) {
 	if t.begun {
-		text = stoppedText
-		s.releaseApprovals(t)
+		s.endHost(t, &messages.Finished{End: messages.End_END_STOPPED, Reason: reason, Text: stoppedText})
+		return
 	}
-	s.finish(t, messages.End_END_STOPPED, "stop", text, "", nil)
+	s.finish(t, messages.End_END_STOPPED, reason, notRunText, "", nil)
 }
 
 // cancelTurn ends a running or suspended task; it reports false when that is under way already.
