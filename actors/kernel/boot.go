@@ -73,6 +73,7 @@ type Node struct {
 func Boot(ctx context.Context, opt Options) (*Node, error) {
 	w := &world{opt: opt, started: time.Now(), build: obs.ReadBuild()}
 	n := &Node{w: w, ready: map[string]bool{}, change: make(chan struct{}, 1), fate: fate{ch: make(chan error, 1)}}
+	w.lose = n.lose
 	if err := n.boot(ctx); err != nil {
 		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
 	}

@@ -57,7 +57,7 @@ func table() []Row {
 			Kind: ledger.Kind, Paths: []string{"ledger"}, Provides: []kit.Facility{kit.FacilityLedger}, Restart: core, System: true,
 			Limits: kit.Limits{Soft: 16384, Hard: 65536},
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
-				return ledger.Props(ledger.Deps{Engine: w.ledger}), nil
+				return ledger.Props(ledger.Deps{Engine: w.ledger, Keeper: w.ledger}), nil
 			},
 		},
 		{

@@ -53,6 +53,8 @@ type world struct {
 	book      *provider.Book
 	door      *admin.Door
 	rt        *kit.Runtime
+	// lose ends the node with an error; any goroutine.
+	lose func(*LostError)
 
 	closers []closer
 }
@@ -85,7 +87,7 @@ func (w *world) settings() *configs.Snapshot { return w.registry.Snapshot() }
 // openStore opens the store with the engines over it.
 func (w *world) openStore() error {
 	db, err := store.Open(w.layout.Store(), store.Options{
-		Logger: w.log.Logger("store"), Reserve: w.opt.Reserve, Salvage: w.opt.Salvage,
+		Logger: w.log.Logger("store"), Reserve: w.opt.Reserve, Salvage: w.opt.Salvage, Broken: w.storeBroken,
 	})
 	if errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf("%w; restore a backup, or start homed with --salvage to go on without what is missing", err)
@@ -135,6 +137,7 @@ func (w *world) applySettings(s *configs.Snapshot) {
 	if w.opt.Reserve == 0 {
 		w.db.SetReserve(s.Size(configs.KeyStoreReserve))
 	}
+	w.ledger.SetPolicy(policyOf(s))
 	for _, src := range s.Sources() {
 		w.log.Secrets().Add(src.APIKey.Reveal())
 	}
