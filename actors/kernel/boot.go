@@ -96,6 +96,7 @@ func (n *Node) boot(ctx context.Context) error {
 		{"store", w.openStore},
 		{"configuration", w.openSettings},
 		{"models", w.openModels},
+		{"plugins", w.openPlugins},
 		{"listener", w.openDoor},
 		{"runtime", func() error { return n.openRuntime() }},
 	} {

@@ -72,6 +72,7 @@ func table() []Row {
 	rows = append(rows, memoryRows()...)
 	rows = append(rows, modelRows()...)
 	rows = append(rows, turnRows()...)
+	rows = append(rows, pluginRows()...)
 	return append(rows, agentRows()...)
 }
 

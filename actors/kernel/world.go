@@ -17,6 +17,7 @@ import (
 	"homeagent/actors/turn"
 	"homeagent/configs"
 	"homeagent/configs/paths"
+	"homeagent/internal/egress"
 	"homeagent/internal/obs"
 	"homeagent/memory/approvals"
 	"homeagent/memory/contextmem"
@@ -26,6 +27,7 @@ import (
 	"homeagent/memory/recall"
 	"homeagent/memory/store"
 	"homeagent/messages"
+	"homeagent/pluginhost"
 	"homeagent/providers"
 	"homeagent/providers/lua"
 )
@@ -53,6 +55,8 @@ type world struct {
 	book      *provider.Book
 	door      *admin.Door
 	rt        *kit.Runtime
+	egress    *egress.Client
+	plugins   map[string]pluginhost.Plugin
 	// lose ends the node with an error; any goroutine.
 	lose func(*LostError)
 
@@ -138,6 +142,7 @@ func (w *world) applySettings(s *configs.Snapshot) {
 		w.db.SetReserve(s.Size(configs.KeyStoreReserve))
 	}
 	w.ledger.SetPolicy(policyOf(s))
+	w.allowEgress(s)
 	for _, src := range s.Sources() {
 		w.log.Secrets().Add(src.APIKey.Reveal())
 	}

@@ -25,6 +25,7 @@ const (
 	FacilityStages    Facility = "stagehost"
 	FacilityTools     Facility = "tools"
 	FacilityChannels  Facility = "channels"
+	FacilityPlugins   Facility = "plugins"
 	FacilityAgents    Facility = "agent"
 	FacilityTimers    Facility = "timers"
 	FacilityGuard     Facility = "guard"
