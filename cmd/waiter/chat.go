@@ -201,6 +201,13 @@ func (a *answer) Replace(task, text string) {
 
 func (a *answer) Note(n client.Note) {
 	text := noteText(n)
+	if n.Kind == "approval" && !a.c.json {
+		view := *a.c
+		view.out = a.c.errout
+		a.p.end()
+		drawApproval(&view, n.Approval)
+		text = "this call waits: waiter approvals allow " + visible(n.Approval.ID) + ", or deny"
+	}
 	if n.Kind == "error" {
 		a.trouble, text = n, ""
 	}
@@ -233,6 +240,10 @@ func noteText(n client.Note) string {
 		return "goes on"
 	case "queued":
 		return "waits for its turn"
+	case "parked":
+		return "waits for a person's word; other work goes on"
+	case "approval_over":
+		return visible(n.Approval.ID) + " is " + n.Approval.State
 	case "tool":
 		return "uses " + text
 	case "tool_failed":
@@ -257,6 +268,7 @@ type screen struct {
 	// trouble is the last error that was shown of each task, which its end need not tell again.
 	trouble map[string]string
 	wake    chan struct{} // one token: a task has ended
+	asks    *questions
 }
 
 func (s *screen) line(format string, args ...any) {
@@ -281,6 +293,8 @@ func (s *screen) Note(n client.Note) {
 		s.trouble[n.Task] = clean(n.Text)
 	}
 	switch text := noteText(n); {
+	case n.Kind == "approval", n.Kind == "approval_over":
+		s.approval(n)
 	case n.Kind == "output":
 		s.line("%s", clean(n.Text))
 	case n.Kind == "round":
@@ -329,6 +343,8 @@ const help = `/tools   the tools; without a model, /tool NAME {…} runs one
 /stop    stop what runs and what waits
 /status  how the node is
 /queue   what runs and waits
+/allow   let the call run that waits for your word; /allow ID NOTE where several do
+/deny    do not let it run; what you say after it is told to the model
 /exit    leave; what runs goes on
 Ctrl-C   stop; a second time, leave
 `
@@ -344,13 +360,14 @@ func (ch *chatCmd) talk(ctx context.Context, cancel context.CancelFunc, c *conso
 	view := *c
 	view.out = p.as("talk")
 	view.errout = view.out
-	to := &screen{c: &view, p: p, ended: make(map[string]bool), trouble: make(map[string]string), wake: make(chan struct{}, 1)}
+	to := &screen{c: &view, p: p, ended: make(map[string]bool), trouble: make(map[string]string), wake: make(chan struct{}, 1), asks: new(questions)}
 	over := make(chan error, 1)
 	go func() {
 		_, err := s.Follow(ctx, "", to)
 		over <- err
 	}()
-	t := &talk{ch: ch, c: &view, node: node, s: s}
+	t := &talk{ch: ch, c: &view, node: node, s: s, asks: to.asks}
+	t.waiting(ctx, to)
 	in := lines.in
 	// What a file said last deserves its answer; a person leaves on purpose.
 	for in != nil || (!lines.person && !to.all(t.sent)) {
@@ -381,6 +398,7 @@ type talk struct {
 	c           *console
 	node        *client.Client
 	s           *client.Session
+	asks        *questions
 	sent        []string
 	interrupted time.Time
 }
@@ -426,7 +444,7 @@ func (t *talk) say(err error) {
 // line handles one line. Commands are never said to the model, unknown ones neither.
 func (t *talk) line(ctx context.Context, line string) (leave bool) {
 	text := strings.TrimSpace(line)
-	switch word, _, _ := strings.Cut(text, " "); {
+	switch word, rest, _ := strings.Cut(text, " "); {
 	case text == "":
 	case word == "/exit" || word == "/quit":
 		return true
@@ -436,6 +454,8 @@ func (t *talk) line(ctx context.Context, line string) (leave bool) {
 		t.say((&statusCmd{}).Run(t.c, t.node))
 	case word == "/queue":
 		t.say((&queueCmd{Agent: t.ch.Agent}).Run(t.c, t.node))
+	case word == "/allow" || word == "/deny":
+		t.say(t.decide(ctx, rest, word == "/allow"))
 	case word == "/help":
 		t.c.printf("%s", help)
 	case strings.HasPrefix(word, "/") && !forAgent(text):

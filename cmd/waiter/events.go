@@ -70,6 +70,8 @@ func (c *console) event(e *client.Event) error {
 		text = fmt.Sprintf("%s %dµs", e.Stage.Stage, e.Stage.TookUS)
 	case e.Error != nil:
 		text = e.Error.Code + ": " + e.Error.Message
+	case e.Approval != nil:
+		text = e.Approval.ID + " " + e.Approval.State + " " + e.Approval.Tool + " " + string(e.Approval.Arguments)
 	case e.System != nil:
 		text = e.System.Code + " " + e.System.Path + " " + e.Text
 	}

@@ -76,6 +76,8 @@ type cli struct {
 	Agents    agentsCmd    `cmd:"" help:"The agents of the node."`
 	Timers    timersCmd    `cmd:"" help:"Reminders and work at given times."`
 	Memory    memoryCmd    `cmd:"" help:"What the agent remembers."`
+	Approvals approvalsCmd `cmd:"" help:"Calls that wait for your word."`
+	Tokens    tokensCmd    `cmd:"" help:"Named tokens for programs and other people."`
 	Config    configCmd    `cmd:"" help:"The settings."`
 	Providers providersCmd `cmd:"" help:"The model sources."`
 	Events    eventsCmd    `cmd:"" help:"Show events as they come."`

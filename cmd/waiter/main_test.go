@@ -67,12 +67,25 @@ func script(in client.Submit, id string) []client.Event {
 		}
 	case "use a tool":
 		return []client.Event{d("Looking."), clienttest.Round(), clienttest.Tool("find"), d("Found."), clienttest.Round(), clienttest.Answered("Found.")}
+	case "ask me":
+		return []client.Event{asking("pending"), changed("parked", "")}
+	case "asked and allowed":
+		return []client.Event{asking("pending"), asking("allowed"), clienttest.Answered("done")}
 	case "change":
 		return []client.Event{d("rude"), clienttest.Answered("polite")}
 	case "escape":
 		return []client.Event{d("\x1b[2Jred"), clienttest.Answered("\x1b[2Jred")}
 	}
 	return clienttest.Echo(in, id)
+}
+
+// asking is an approval of a call that tries to hide what it does.
+func asking(state string) client.Event {
+	return client.Event{Type: "approval", Approval: &client.Approval{
+		ID: "ap-1", State: state, TaskID: "in-1", Agent: "main", Tool: "shell", Class: "exec", Hash: "h1",
+		Arguments:  json.RawMessage("{\"argv\":[\"rm\",\"-rf\",\"/\u202e\"]}"),
+		Principals: []client.Principal{{ID: "owner", Kind: "owner"}}, Channel: "cli", Conversation: "main", Reason: "Tools of class exec ask.",
+	}}
 }
 
 func node(ts *testscript.TestScript) *clienttest.Node { return ts.Value("node").(*clienttest.Node) }

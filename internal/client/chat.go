@@ -24,14 +24,16 @@ type Screen interface {
 
 // Note is a fact for people about a task.
 type Note struct {
-	// Kind: suspended, resumed, steered, queued, tool, tool_failed, error, output, gap, and round: what comes next is a
-	// text of its own.
+	// Kind: suspended, resumed, steered, queued, parked, tool, tool_failed, error, output, gap, approval: a call waits for
+	// a person, approval_over: it waits no more, and round: what comes next is a text of its own.
 	Kind string
 	Task string
 	// Text says more: the name of a tool, the message of an error, the text of an output of another task.
 	Text string
 	// Hint says what to do about an error; it may be empty.
 	Hint string
+	// Approval is the call, for approval and approval_over.
+	Approval *Approval
 }
 
 // Session is one conversation with an agent, seen live. Send may be called from any goroutine, Follow from one.
@@ -59,13 +61,11 @@ type SessionOptions struct {
 
 // Session begins to listen to a conversation; nothing of what is sent afterwards is missed.
 func (c *Client) Session(ctx context.Context, o SessionOptions) (*Session, error) {
-	st, err := c.Events(ctx, StreamOptions{Types: []string{
-		api.EventContentDelta, api.EventTask, api.EventStage, api.EventToolCall, api.EventOutput, api.EventError,
-	}})
-	if err != nil {
-		return nil, err
+	st, f, err := c.listen(ctx, append([]string{api.EventToolCall, api.EventApproval}, anyonesTypes...))
+	var refused *Error
+	if errors.As(err, &refused) && refused.Code == api.CodeNotAllowed { // a token does not see the calls
+		st, f, err = c.listen(ctx, anyonesTypes)
 	}
-	f, err := st.Next()
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,22 @@ func (c *Client) Session(ctx context.Context, o SessionOptions) (*Session, error
 		return nil, ErrAnswer
 	}
 	return &Session{c: c, stream: st, o: o, texts: make(map[string]*api.Text), told: make(map[string]bool), own: make(map[string]bool)}, nil
+}
+
+// anyonesTypes are the events of a conversation that everybody sees of their own tasks.
+var anyonesTypes = []string{api.EventContentDelta, api.EventTask, api.EventStage, api.EventOutput, api.EventError}
+
+// listen opens a stream and waits for its first frame.
+func (c *Client) listen(ctx context.Context, types []string) (*Stream, Frame, error) {
+	st, err := c.Events(ctx, StreamOptions{Types: types})
+	if err != nil {
+		return nil, Frame{}, err
+	}
+	f, err := st.Next()
+	if err != nil {
+		st.Close()
+	}
+	return st, f, err
 }
 
 // Send hands over a text. mode may be empty.
@@ -172,6 +188,8 @@ func (s *Session) show(ctx context.Context, e *Event, until string, to Screen) (
 		}
 	case api.EventToolCall:
 		s.tool(e, to)
+	case api.EventApproval:
+		s.approval(e, to)
 	case api.EventError:
 		if e.Error != nil {
 			to.Note(Note{Kind: "error", Task: e.TaskID, Text: e.Error.Message, Hint: e.Error.Hint})
@@ -189,7 +207,7 @@ func (s *Session) show(ctx context.Context, e *Event, until string, to Screen) (
 			s.text(e.TaskID).Restart()
 		}
 		switch e.Task.Change {
-		case "suspended", "resumed", "steered", "queued":
+		case "suspended", "resumed", "steered", "queued", "parked":
 			to.Note(Note{Kind: e.Task.Change, Task: e.TaskID, Text: e.Task.By})
 		}
 	}
