@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"homeagent/actors/kit"
+	"homeagent/configs"
+	"homeagent/messages"
+)
+
+// act does what is due. People wait until the node is ready; what goes wrong does not.
+func (w *world) act() {
+	for w.next < len(w.plan.actions) && w.dying == "" {
+		a := w.plan.actions[w.next]
+		if w.host.Now().Before(w.began.Add(a.at)) {
+			w.waited = 0
+			return
+		}
+		if w.waited < a.steps && !(w.host.Idle() && !w.busy()) {
+			return
+		}
+		if !a.fault() && (!w.up || w.stopping != nil) {
+			return
+		}
+		w.next++
+		w.waited = 0
+		w.rec.note("%s", a)
+		w.do(a)
+	}
+}
+
+// busy tells that actors will have something to do before the next action.
+func (w *world) busy() bool { _, ok := w.host.Next(); return ok || w.stopping != nil }
+
+func (w *world) do(a action) {
+	switch a.do {
+	case doSubmit:
+		w.submit(a.input, 0)
+	case doStop:
+		w.stop(a.name)
+	case doKill:
+		if path := w.turn(); path != "" {
+			w.checks.killed(path)
+			w.host.Kill(path)
+		}
+	case doCreate:
+		w.ask("agents/main", &messages.CreateAgent{
+			Name: a.name, Task: "work " + a.id, InputId: a.id, PersonWaits: true,
+			Spec: &messages.AgentSpec{TaskPrompt: "work", OriginChannel: "chat", OriginConversation: "c1", Principal: &messages.Principal{Id: "owner"}},
+		}, func(proto.Message) {})
+	case doDestroy:
+		w.checks.destroyed("main/resident/" + a.name)
+		w.ask("agents/main", &messages.DestroyAgent{Name: a.name, Drop: a.n == 1}, func(proto.Message) {})
+	case doConfig:
+		w.values[configs.KeySchedulerCooldown] = []string{"0s", "500ms", "4s"}[a.n]
+		w.host.Notify("config", kit.Restarted{})
+	case doCrash, doPower:
+		w.die(a.do)
+	case doTorn:
+		w.disk.CutIn = a.n
+	case doRestart:
+		w.beginStop()
+	case doFail, doLag:
+		w.trouble(a)
+	case doLow:
+		w.disk.Low = true
+		w.after(a.d, func() { w.disk.Low = false })
+	case doSync:
+		w.disk.FailSync = true
+		w.after(10*time.Second, func() {
+			if w.disk.Broken() {
+				w.die(doPower)
+			}
+			w.disk.FailSync = false
+		})
+	case doOutage:
+		w.outside.down[a.name] = true
+		w.after(a.d, func() { w.openChannel(a.name) })
+	}
+}
+
+func (w *world) after(d time.Duration, do func()) {
+	w.later = append(w.later, later{w.host.Now().Add(d), do})
+}
+
+// trouble makes one actor panic or fall behind.
+func (w *world) trouble(a action) {
+	path := a.path
+	if path == "turn" {
+		path = w.turn()
+	}
+	if !w.host.Alive(path) {
+		return
+	}
+	if a.do == doLag {
+		w.host.Lag(path, a.n)
+		return
+	}
+	w.checks.failing(path)
+	w.host.Fail(path)
+}
+
+// turn is the path of some living turn, or empty.
+func (w *world) turn() string {
+	var turns []string
+	for _, p := range w.host.Paths() {
+		if strings.Contains(p, "/turn/") {
+			turns = append(turns, p)
+		}
+	}
+	if len(turns) == 0 {
+		return ""
+	}
+	return turns[w.rng.IntN(len(turns))]
+}
+
+// submit hands an input over as a channel's shell does. With an idempotency key whoever gets no answer tries again.
+func (w *world) submit(in *messages.Input, try int) {
+	in = proto.CloneOf(in)
+	in.CreatedUs = w.host.Now().UnixMicro()
+	f := &fate{input: in}
+	w.results[in.GetId()] = f
+	w.ask("channels", &messages.SubmitInput{Input: in}, func(m proto.Message) {
+		switch m := m.(type) {
+		case *messages.SubmitResult:
+			f.result = m
+			w.checks.answered(f)
+			return
+		case *messages.Error:
+			if m.GetCode() == kit.CodeGone {
+				f.result = &messages.SubmitResult{InputId: in.GetId(), Error: m}
+			}
+		}
+		if in.GetIdempotencyKey() == "" || try >= 3 || w.healed {
+			return
+		}
+		again := proto.CloneOf(in)
+		again.Id = fmt.Sprintf("%sr%d", strings.Split(in.GetId(), "r")[0], try+1)
+		w.after(time.Second, func() { w.whenUp(func() { w.submit(again, try+1) }) })
+	})
+}
+
+// whenUp does something once the node is ready.
+func (w *world) whenUp(do func()) {
+	if w.up && w.stopping == nil {
+		do()
+		return
+	}
+	w.after(time.Second, func() { w.whenUp(do) })
+}
+
+func (w *world) stop(conversation string) {
+	w.ask("agents/main/scheduler", &messages.StopAll{Conversation: conversation, Principal: &messages.Principal{Id: "owner"}}, func(proto.Message) {})
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"homeagent/messages"
+)
+
+// verb is what an action does.
+type verb string
+
+const (
+	doSubmit  verb = "submit"
+	doStop    verb = "stop"
+	doKill    verb = "kill-turn"
+	doCreate  verb = "create-resident"
+	doDestroy verb = "destroy-resident"
+	doConfig  verb = "config"
+	doCrash   verb = "crash"       // the process is killed
+	doPower   verb = "power-cut"   // and what was not synced may be lost
+	doTorn    verb = "torn-write"  // the power goes while transactions are being written
+	doRestart verb = "restart"     // the node is stopped in order and started again
+	doFail    verb = "fail"        // one actor panics
+	doLag     verb = "lag"         // one actor falls behind
+	doLow     verb = "disk-low"    // no room for a while
+	doSync    verb = "failed-sync" // a sync fails; somebody starts the node again
+	doOutage  verb = "outage"      // a channel takes nothing for a while
+)
+
+// action is something that a person does, or that goes wrong, at a moment.
+type action struct {
+	at    time.Duration // since the start
+	steps int           // further steps of actors before it happens, so that it meets them at work
+	do    verb
+	id    string
+	input *messages.Input
+	path  string
+	name  string
+	n     int
+	d     time.Duration
+}
+
+func (a action) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%8s +%-3d %s", a.at, a.steps, a.do)
+	if in := a.input; in != nil {
+		level := "-"
+		if in.Level != nil {
+			level = fmt.Sprint(in.GetLevel())
+		}
+		fmt.Fprintf(&b, " %s by %s on %s/%s level %s %s key %q agent %s %q", in.GetId(), in.GetPrincipal().GetId(), in.GetChannel(),
+			in.GetConversation(), level, strings.ToLower(strings.TrimPrefix(in.GetMode().String(), "MODE_")), in.GetIdempotencyKey(),
+			in.GetAgent(), in.GetParts()[0].GetText())
+		if in.GetSource() != messages.InputSource_INPUT_SOURCE_PERSON {
+			b.WriteString(" " + in.GetSource().String())
+		}
+	}
+	for _, s := range []string{a.path, a.name} {
+		if s != "" {
+			b.WriteString(" " + s)
+		}
+	}
+	if a.n != 0 {
+		fmt.Fprintf(&b, " %d", a.n)
+	}
+	if a.d != 0 {
+		fmt.Fprintf(&b, " for %s", a.d)
+	}
+	return b.String()
+}
+
+// fault tells whether an action is something that goes wrong, as opposed to something that people do.
+func (a action) fault() bool {
+	switch a.do {
+	case doSubmit, doStop, doKill, doCreate, doDestroy, doConfig:
+		return false
+	default:
+		return true
+	}
+}
+
+// plan is all that happens to a node in one run.
+type plan struct {
+	seed    uint64
+	actions []action
+	rounds  int32 // most rounds of a turn
+}
+
+// makePlan makes the plan of a seed.
+func makePlan(seed uint64) plan {
+	rng := rand.New(rand.NewPCG(seed, 0x706c616e))
+	p := plan{seed: seed, rounds: []int32{25, 25, 25, 3, 1}[rng.IntN(5)]}
+	inputs := 2 + rng.IntN(9)
+	span := time.Duration(1+rng.IntN(12)) * time.Second
+	if rng.IntN(6) == 0 {
+		span *= 5
+	}
+	when := func() time.Duration { return time.Duration(rng.Int64N(int64(span))).Round(time.Millisecond) }
+	for i := range inputs {
+		p.actions = append(p.actions, p.submit(rng, i, when()))
+	}
+	if rng.IntN(3) == 0 {
+		for range 1 + rng.IntN(2) {
+			p.actions = append(p.actions, action{at: when(), steps: rng.IntN(20), do: doStop, name: pick(rng, "", "", "c1")})
+		}
+	}
+	if rng.IntN(8) == 0 {
+		p.actions = append(p.actions, action{at: when(), steps: rng.IntN(40), do: doKill})
+	}
+	if rng.IntN(5) == 0 {
+		p.residents(rng, when)
+	}
+	if rng.IntN(6) == 0 {
+		p.actions = append(p.actions, action{at: when(), do: doConfig, n: rng.IntN(3)})
+	}
+	p.faults(rng, when)
+	slices.SortStableFunc(p.actions, func(a, b action) int { return int(a.at - b.at) })
+	return p
+}
+
+// faults adds what goes wrong; a good part of the runs has nothing of it.
+func (p *plan) faults(rng *rand.Rand, when func() time.Duration) {
+	if rng.IntN(3) == 0 {
+		return
+	}
+	for range 1 + rng.IntN(4) {
+		a := action{at: when(), steps: rng.IntN(200)}
+		switch rng.IntN(14) {
+		case 0, 1:
+			a.do = doCrash
+		case 2, 3:
+			a.do = doPower
+		case 4:
+			a.do, a.n = doTorn, 1+rng.IntN(4)
+		case 5:
+			a.do = doRestart
+		case 6, 7, 8:
+			a.do, a.path = doFail, pick(rng,
+				"channels", "ledger", "tools", "agents", "agents/main", "agents/main/scheduler", "turn", "turn", "turn",
+				"stages/on_input", "stages/before_toolcall", "memory/context", "memory", "acts", "desk", "providers", "config")
+		case 9, 10:
+			a.do, a.n = doLag, 50+rng.IntN(600)
+			a.path = pick(rng, "channels", "ledger", "tools", "agents/main", "agents/main/scheduler", "turn", "acts", "desk", "providers")
+		case 11:
+			a.do, a.d = doLow, time.Duration(1+rng.IntN(20))*time.Second
+		case 12:
+			a.do = doSync
+		case 13:
+			a.do, a.name, a.d = doOutage, pick(rng, "web", "chat", "mail"), time.Duration(1+rng.IntN(30))*time.Second
+		}
+		p.actions = append(p.actions, a)
+	}
+}
+
+func (p *plan) residents(rng *rand.Rand, when func() time.Duration) {
+	name := pick(rng, "cook", "clerk")
+	at := when()
+	p.actions = append(p.actions, action{at: at, do: doCreate, name: name, id: fmt.Sprintf("R%s", name)})
+	if rng.IntN(2) == 0 {
+		p.actions = append(p.actions, action{at: at + when()/2, do: doDestroy, name: name, n: rng.IntN(2), steps: rng.IntN(50)})
+	}
+	for i := range rng.IntN(3) {
+		a := p.submit(rng, 50+i, at+when()/2)
+		a.input.Agent = "main/resident/" + name
+		p.actions = append(p.actions, a)
+	}
+}
+
+// submit is one input of a person or of the node itself.
+func (p *plan) submit(rng *rand.Rand, i int, at time.Duration) action {
+	id := fmt.Sprintf("I%02d", i)
+	in := &messages.Input{
+		Id: id, Agent: "main", Source: messages.InputSource_INPUT_SOURCE_PERSON,
+		Principal:    &messages.Principal{Id: pick(rng, "owner", "owner", "owner", "guest"), Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER},
+		Channel:      pick(rng, "cli", "web", "chat", "mail"),
+		Conversation: pick(rng, "c1", "c1", "c2"),
+		Taint:        messages.Taint_TAINT_TRUSTED,
+		Parts:        []*messages.Part{{Content: &messages.Part_Text{Text: "text " + id}}},
+	}
+	switch rng.IntN(8) {
+	case 0:
+		in.Mode = messages.Mode_MODE_QUEUE
+	case 1, 2:
+		in.Mode = messages.Mode_MODE_INTERRUPT
+	case 3:
+		in.Mode = messages.Mode_MODE_STEER
+	}
+	if rng.IntN(4) == 0 {
+		level := int32(rng.IntN(4))
+		in.Level = &level
+	}
+	if rng.IntN(3) == 0 {
+		in.IdempotencyKey = fmt.Sprintf("k%d", rng.IntN(6))
+	}
+	switch rng.IntN(12) {
+	case 0:
+		in.Source = messages.InputSource_INPUT_SOURCE_JOB
+	case 1:
+		in.Source = messages.InputSource_INPUT_SOURCE_REMINDER
+	case 2:
+		in.Source = messages.InputSource_INPUT_SOURCE_KERNEL
+	case 3:
+		in.Source = messages.InputSource_INPUT_SOURCE_SELF
+	case 4: // the same words as before
+		in.Parts[0] = &messages.Part{Content: &messages.Part_Text{Text: fmt.Sprintf("text I%02d", max(0, i-1))}}
+	}
+	return action{at: at, steps: rng.IntN(30), do: doSubmit, id: id, input: in}
+}
+
+func pick(rng *rand.Rand, of ...string) string { return of[rng.IntN(len(of))] }
