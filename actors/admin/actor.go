@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -57,6 +58,11 @@ type Deps struct {
 	Tokens func(digest [32]byte) (*messages.TokenRecord, error)
 	// Decides tells whether a person besides the owner may decide approvals; nil means that none may.
 	Decides func(*messages.Principal) bool
+	// Broken tells why nothing can be stored any more, nil while the store works; from any goroutine. Nil means that it
+	// always works.
+	Broken func() error
+	// Backup writes the whole node to w while it goes on; from any goroutine. Nil means that there are no backups.
+	Backup func(ctx context.Context, w io.Writer, withKey bool) error
 	// Params of the machine.
 	Params Params
 	// Streams is how many event streams and waiting callers there may be; zero means 256.

@@ -21,6 +21,7 @@ type figures struct {
 
 	live, waiting, oldest, handled, restarts, refused            *prometheus.Desc
 	open, accepted, ended, bytes, free, diskLow, syncs, answered *prometheus.Desc
+	space, budget, full, pressure, removed, broken               *prometheus.Desc
 
 	mu   sync.Mutex
 	seen map[string]seen                // last figures of each actor by path
@@ -56,6 +57,12 @@ func newFigures(f *face) *figures {
 		free:     desc("store_free_bytes", "Free bytes of the disk."),
 		diskLow:  desc("store_disk_low_info", "1 while writes are refused for want of space."),
 		syncs:    desc("store_syncs_total", "Syncs to disk by this process."),
+		space:    desc("store_space_bytes", "What a key space of the store takes.", "space"),
+		budget:   desc("store_budget_bytes", "Most bytes that the store may take, 0 for no limit."),
+		full:     desc("store_full_info", "1 while inputs are refused because the store has reached its budget."),
+		pressure: desc("store_pressure_steps", "How many times the times of retention are halved."),
+		removed:  desc("store_removed_items_total", "What retention removed since the start of the process.", "kind"),
+		broken:   desc("store_broken_info", "1 when nothing can be stored any more."),
 		answered: desc("ledger_answered_info", "1 when the ledger answered in time; its other figures are missing at 0."),
 	}
 	m.GaugeFunc("http", "streams_items", "Open event streams and waiting callers.", func() float64 {
@@ -70,6 +77,7 @@ func (g *figures) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		g.live, g.waiting, g.oldest, g.handled, g.restarts, g.refused,
 		g.open, g.accepted, g.ended, g.bytes, g.free, g.diskLow, g.syncs, g.answered,
+		g.space, g.budget, g.full, g.pressure, g.removed, g.broken,
 	} {
 		to <- d
 	}
@@ -156,18 +164,35 @@ func (g *figures) store(to chan<- prometheus.Metric) {
 		put(g.answered, prometheus.GaugeValue, 0)
 		return
 	}
-	low := 0.0
-	if got.GetDiskLow() {
-		low = 1
-	}
 	put(g.answered, prometheus.GaugeValue, 1)
 	put(g.open, prometheus.GaugeValue, float64(got.GetOpen()))
 	put(g.accepted, prometheus.CounterValue, float64(got.GetAccepted()))
 	put(g.ended, prometheus.CounterValue, float64(got.GetEnded()))
 	put(g.bytes, prometheus.GaugeValue, float64(got.GetBytes()))
 	put(g.free, prometheus.GaugeValue, float64(got.GetFreeBytes()))
-	put(g.diskLow, prometheus.GaugeValue, low)
+	put(g.diskLow, prometheus.GaugeValue, truth(got.GetDiskLow()))
 	put(g.syncs, prometheus.CounterValue, float64(got.GetSyncs()))
+	put(g.broken, prometheus.GaugeValue, truth(got.GetBroken() != ""))
+	u := got.GetUpkeep()
+	put(g.budget, prometheus.GaugeValue, float64(u.GetBudgetBytes()))
+	put(g.full, prometheus.GaugeValue, truth(u.GetFull()))
+	put(g.pressure, prometheus.GaugeValue, float64(u.GetPressure()))
+	for _, s := range u.GetSpaces() {
+		to <- prometheus.MustNewConstMetric(g.space, prometheus.GaugeValue, float64(s.GetBytes()), s.GetSpace())
+	}
+	for kind, n := range map[string]uint64{
+		"journal": u.GetRemovedJournals(), "task": u.GetRemovedTasks(), "key": u.GetRemovedKeys(),
+		"output": u.GetRemovedOutputs(), "aside": u.GetRemovedAsides(), "payload": u.GetRemovedPayloads(),
+	} {
+		to <- prometheus.MustNewConstMetric(g.removed, prometheus.CounterValue, float64(n), kind)
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // recorder notes the status of an answer.

@@ -87,9 +87,22 @@ func (f *face) channels(_ http.ResponseWriter, r *http.Request) (any, *refusal) 
 	})}, nil
 }
 
+// broken is why nothing can be stored any more, for a person; empty while all is well.
+func (f *face) broken() string {
+	if f.deps.Broken == nil {
+		return ""
+	}
+	if err := f.deps.Broken(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // word of the node's state.
 func (f *face) state() string {
 	switch {
+	case f.broken() != "":
+		return "broken"
 	case f.draining.Load():
 		return "draining"
 	case f.ready.Load():
@@ -138,6 +151,9 @@ const healthLimit = 2 * time.Second
 
 // healthz asks the main scheduler: a socket that accepts says nothing about what stands behind it.
 func (f *face) healthz(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
+	if why := f.broken(); why != "" {
+		return answer{http.StatusServiceUnavailable, api.Health{Status: "unwell", Reason: why}}, nil
+	}
 	start := time.Now()
 	_, no := ask[*messages.SchedulerState](f, r.Context(), healthLimit, "agents/main/scheduler",
 		&messages.SchedulerQuery{})
@@ -150,7 +166,7 @@ func (f *face) healthz(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 // readyz tells whether new work is taken.
 func (f *face) readyz(http.ResponseWriter, *http.Request) (any, *refusal) {
 	if s := f.state(); s != "ready" {
-		return answer{http.StatusServiceUnavailable, api.Health{Status: s}}, nil
+		return answer{http.StatusServiceUnavailable, api.Health{Status: s, Reason: f.broken()}}, nil
 	}
 	return api.Health{Status: "ok"}, nil
 }

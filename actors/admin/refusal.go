@@ -46,7 +46,7 @@ func (r *refusal) with(key, value string) *refusal {
 // statuses are the HTTP statuses of codes that actors answer with; statusOf knows those that follow a pattern.
 var statuses = map[string]int{
 	"queue_full": 429, "busy": 429, "agent_full": 429, "rate_limited": 429,
-	"disk_low": 503, "store_closed": 503, "no_source": 503, "actor_gone": 503, "node_unreachable": 503,
+	"disk_low": 503, "store_closed": 503, "store_broken": 503, "no_source": 503, "actor_gone": 503, "node_unreachable": 503,
 	"draining": 503, "stopping": 503,
 	"timeout": 504, "cancelled": 504, "stop_timeout": 504,
 	"approval_decided": 409, "approval_changed": 409,

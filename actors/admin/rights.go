@@ -73,6 +73,7 @@ var rights = map[string]right{
 	"GET /api/v1/nodes":                   forOwner,
 	"GET /api/v1/status":                  forOwner,
 	"GET /api/v1/usage":                   forOwner,
+	"GET /api/v1/backup":                  forOwner,
 	"GET /metrics":                        forOwner,
 
 	"GET /healthz": forAll,

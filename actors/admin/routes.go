@@ -82,6 +82,7 @@ func (f *face) plains() map[string]plain {
 func (f *face) others() map[string]http.Handler {
 	return map[string]http.Handler{
 		"GET /api/v1/events":        http.HandlerFunc(f.events),
+		"GET /api/v1/backup":        http.HandlerFunc(f.backup),
 		"POST /v1/chat/completions": http.HandlerFunc(f.chat),
 		"GET /metrics":              f.deps.Metrics.Handler(),
 	}

@@ -112,8 +112,11 @@ func memory(a *messages.MemoryAnswer) *api.Memory {
 }
 
 func ledger(f *messages.LedgerFigures) *api.Ledger {
+	u := f.GetUpkeep()
 	return &api.Ledger{
 		Open: f.GetOpen(), Accepted: f.GetAccepted(), Ended: f.GetEnded(), Bytes: f.GetBytes(),
-		FreeBytes: f.GetFreeBytes(), DiskLow: f.GetDiskLow(), Syncs: f.GetSyncs(),
+		FreeBytes: f.GetFreeBytes(), DiskLow: f.GetDiskLow(), Syncs: f.GetSyncs(), Broken: f.GetBroken(),
+		BudgetBytes: u.GetBudgetBytes(), Full: u.GetFull(), Pressure: int(u.GetPressure()), Damage: u.GetDamage(),
+		Spaces: some(u.GetSpaces(), func(s *messages.SpaceSize) api.Space { return api.Space{Name: s.GetSpace(), Bytes: s.GetBytes()} }),
 	}
 }

@@ -190,12 +190,31 @@ type Ledger struct {
 	// DiskLow says that writes are refused for want of space.
 	DiskLow bool   `json:"disk_low"`
 	Syncs   uint64 `json:"syncs"`
+	// Broken says why nothing can be stored any more; the node ends soon after.
+	Broken string `json:"broken,omitempty"`
+	// BudgetBytes is the most that the store may take, 0 for no limit; Full says that inputs are refused for it, Pressure
+	// how many times the times of retention are halved to get below it.
+	BudgetBytes int64 `json:"budget_bytes"`
+	Full        bool  `json:"full"`
+	Pressure    int   `json:"pressure"`
+	// Spaces are what the store consists of, largest first; absent before the first look.
+	Spaces []Space `json:"spaces,omitempty"`
+	// Damage names files of the store that were found damaged while the node runs.
+	Damage []string `json:"damage,omitempty"`
+}
+
+// Space is what one key space of the store takes.
+type Space struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
 }
 
 // Health answers GET /healthz and /readyz.
 type Health struct {
-	// Status: ok, starting, draining, unwell.
+	// Status: ok, starting, draining, unwell, broken.
 	Status string `json:"status"`
+	// Reason says why it is broken or unwell, where that is known.
+	Reason string `json:"reason,omitempty"`
 	// TookMS is how long the scheduler took to answer; healthz only.
 	TookMS float64 `json:"took_ms,omitempty"`
 }
