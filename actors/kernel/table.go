@@ -239,10 +239,7 @@ func agentRows() []Row {
 			},
 			Provides: []kit.Facility{kit.FacilityTimers},
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
-				return timers.Props(timers.Deps{
-					Engine: timerengine.NewEngine(w.db), Zone: func() *time.Location { return w.settings().Location() },
-					Params: timers.Params{Ledger: kit.Path("ledger"), Channels: kit.Path("channels"), Tools: kit.Path("tools")},
-				}), nil
+				return timers.Props(timers.Deps{Engine: timerengine.NewEngine(w.db), Params: w.timerParams}), nil
 			},
 		},
 		{
@@ -251,6 +248,15 @@ func agentRows() []Row {
 			Provides: []kit.Facility{kit.FacilityAdmin},
 			Make:     func(w *world, _ string, _ proto.Message) (kit.Props, error) { return w.adminProps(), nil },
 		},
+	}
+}
+
+func (w *world) timerParams() timers.Params {
+	s := w.settings()
+	return timers.Params{
+		Ledger: kit.Path("ledger"), Channels: kit.Path("channels"), Tools: kit.Path("tools"), Zone: s.Location(),
+		Max: int64(s.Int(configs.KeyTimersMax)), Shortest: s.Duration(configs.KeyTimersMinInterval),
+		Grace: s.Duration(configs.KeyTimersGrace), Keep: s.Duration(configs.KeyTimersKeepDone),
 	}
 }
 

@@ -2,7 +2,6 @@ package timers
 
 import (
 	"context"
-	"time"
 
 	"homeagent/actors/kit"
 	engine "homeagent/memory/timers"
@@ -23,21 +22,15 @@ var _ Engine = (*engine.Engine)(nil)
 type Deps struct {
 	// Engine reads the timers that are stored.
 	Engine Engine
-	// Params of the machine; Zone is read anew for each incarnation.
-	Params Params
-	// Zone is the zone of the node.
-	Zone func() *time.Location
+	// Params of the machine as the settings are now: what was missed is decided before config answers.
+	Params func() Params
 }
 
 // Props makes the actor.
 func Props(d Deps) kit.Props {
 	return kit.Props{
 		Kind: Kind,
-		New: func() kit.Machine {
-			p := d.Params
-			p.Zone = d.Zone()
-			return New(p)
-		},
+		New:  func() kit.Machine { return New(d.Params()) },
 		Perform: func(sh kit.Shell, e kit.Effect) {
 			if _, ok := e.(load); ok {
 				sh.Go("load", 0, func(context.Context, func(any)) any {
