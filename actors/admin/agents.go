@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"homeagent/actors/kit"
 	"homeagent/messages"
 	"homeagent/messages/api"
 )
@@ -16,7 +17,7 @@ func (f *face) agentsOf(ctx context.Context, of string) (*messages.AgentList, *r
 
 // agentGone turns over that nobody runs where an agent was asked: main always comes back, any other is none.
 func agentGone(of string, no *refusal) *refusal {
-	if no != nil && no.body.Code == api.CodeUnavailable && of != "main" {
+	if no != nil && of != "main" && (no.body.Code == api.CodeUnavailable || no.body.Code == kit.CodeGone) {
 		return unknownAgent(of)
 	}
 	return no
@@ -65,11 +66,11 @@ func (f *face) agent(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 	}
 	out := agent(l.GetAgents()[0])
 	if out.Scheduler == nil {
-		s, no := f.schedulerOf(r.Context(), of)
+		s, no := f.schedulerOf(r.Context(), of, listedWaiting)
 		if no != nil {
 			return nil, no
 		}
-		out.Scheduler = scheduler(s)
+		out.Scheduler = s
 	}
 	return out, nil
 }

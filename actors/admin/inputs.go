@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -23,23 +22,6 @@ const (
 
 // interactive are the channels of this actor at which a person sits.
 var interactive = map[string]bool{"cli": true, "web": true}
-
-// levelOf reads a level strictly: a JSON number 0 to 3. Level 4 is for the kernel and for parents of residents.
-func levelOf(raw json.RawMessage) (*int32, *refusal) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
-	}
-	n, err := strconv.ParseInt(string(raw), 10, 32)
-	switch {
-	case err != nil || n < 0 || n > 4:
-		return nil, malformed("The level must be a whole number from 0 to 3.", "Leave it out for the channel's default.").
-			with("field", "level")
-	case n == 4:
-		return nil, refused(403, api.CodeLevel, "Level 4 can not be asked for over HTTP.", "Use at most 3.")
-	}
-	l := int32(n)
-	return &l, nil
-}
 
 // modeOf reads a mode; empty means the channel's default.
 func modeOf(s string) (messages.Mode, *refusal) {
@@ -98,6 +80,10 @@ func (f *face) inputOf(who *messages.Principal, s *api.Submit) (*messages.Input,
 	if no != nil {
 		return nil, no
 	}
+	deadline, no := deadlineOf(s.Deadline)
+	if no != nil {
+		return nil, no
+	}
 	for field, v := range map[string]string{"channel": s.Channel, "conversation": s.Conversation} {
 		if len(v) > maxName {
 			return nil, malformed("The "+field+" is too long.", "Use at most 256 bytes.").with("field", field)
@@ -113,7 +99,7 @@ func (f *face) inputOf(who *messages.Principal, s *api.Submit) (*messages.Input,
 		Id: f.newID(""), IdempotencyKey: s.IdempotencyKey, Principal: proto.CloneOf(who), Channel: s.Channel,
 		Conversation: ownConversation(who, s.Conversation), Agent: to, Level: level, Mode: mode,
 		Source: messages.InputSource_INPUT_SOURCE_PERSON, Parts: parts, Taint: messages.Taint_TAINT_TRUSTED,
-		CreatedUs: time.Now().UnixMicro(), PersonWaits: s.Wait || interactive[s.Channel],
+		CreatedUs: time.Now().UnixMicro(), PersonWaits: s.Wait || interactive[s.Channel], DeadlineUs: deadline,
 	}
 	return in, bound(who, in)
 }
@@ -257,9 +243,10 @@ func (f *face) stopAgent(w http.ResponseWriter, r *http.Request) (any, *refusal)
 	if !isOwner(who) && to != "main" {
 		return nil, notAllowed("Only the owner stops other agents.", "Leave the agent out.").with("field", "agent")
 	}
-	got, no := ask[*messages.StopResult](f, context.WithoutCancel(r.Context()), askLimit, "agents/"+to+"/scheduler",
-		&messages.StopAll{Conversation: ownConversation(who, s.Conversation), Principal: proto.CloneOf(who)})
-	if no = agentGone(to, no); no != nil {
+	got, no := f.stopAt(r.Context(), &messages.StopAll{
+		Agent: to, Conversation: ownConversation(who, s.Conversation), Principal: proto.CloneOf(who),
+	})
+	if no != nil {
 		return nil, no
 	}
 	return api.Stopped{Stopped: int(got.GetStopped()), Quota: int(got.GetQuota())}, nil

@@ -156,7 +156,7 @@ func (f *face) healthz(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 	}
 	start := time.Now()
 	_, no := ask[*messages.SchedulerState](f, r.Context(), healthLimit, "agents/main/scheduler",
-		&messages.SchedulerQuery{})
+		&messages.SchedulerQuery{Most: -1})
 	if no != nil {
 		return answer{http.StatusServiceUnavailable, api.Health{Status: "unwell"}}, nil
 	}

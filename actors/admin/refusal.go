@@ -50,7 +50,7 @@ var statuses = map[string]int{
 	"draining": 503, "stopping": 503,
 	"timeout": 504, "cancelled": 504, "stop_timeout": 504,
 	"approval_decided": 409, "approval_changed": 409,
-	"conflict": 409, "name_taken": 409, "already_ended": 409, "not_ready": 409, "built_in": 409,
+	"conflict": 409, "name_taken": 409, "already_ended": 409, "not_waiting": 409, "not_ready": 409, "built_in": 409,
 	"forbidden": 403, "denied": 403, "system_actor": 403, "not_allowed": 403, "read_only": 403, "main_only": 403,
 	"not_found": 404, "actor_not_found": 404,
 	"malformed": 400, "out_of_range": 400, "restart_only": 400, "dropped_key": 400, "no_content": 400,

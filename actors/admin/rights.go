@@ -34,6 +34,10 @@ var rights = map[string]right{
 	"POST /v1/chat/completions": forAskers,
 	"GET /v1/models":            forAskers,
 
+	"PUT /api/v1/scheduler/{id}":          forAskers,
+	"POST /api/v1/scheduler/{id}/promote": forAskers,
+	"POST /api/v1/scheduler/{id}/cancel":  forAskers,
+
 	"GET /api/v1/approvals":             forDeciders,
 	"GET /api/v1/approvals/{id}":        forDeciders,
 	"POST /api/v1/approvals/{id}/allow": forDeciders,

@@ -85,22 +85,3 @@ func (f *face) order(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 	}
 	return api.Actor{Path: path, Node: f.deps.Node, State: "stopped", Children: []api.Actor{}}, nil
 }
-
-// schedulerOf asks an agent's scheduler for its figures.
-func (f *face) schedulerOf(ctx context.Context, of string) (*messages.SchedulerState, *refusal) {
-	s, no := ask[*messages.SchedulerState](f, ctx, askLimit, "agents/"+of+"/scheduler", &messages.SchedulerQuery{})
-	return s, agentGone(of, no)
-}
-
-// scheduler is GET /api/v1/scheduler?agent=.
-func (f *face) scheduler(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
-	of, no := agentOf(r.URL.Query().Get("agent"))
-	if no != nil {
-		return nil, no
-	}
-	s, no := f.schedulerOf(r.Context(), of)
-	if no != nil {
-		return nil, no
-	}
-	return scheduler(s), nil
-}

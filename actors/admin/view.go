@@ -157,7 +157,7 @@ func toolChange(t *messages.ToolChange) *api.ToolChange {
 func taskChange(t *messages.TaskChange) *api.TaskChange {
 	out := &api.TaskChange{
 		Change: t.GetChange(), Level: int(t.GetLevel()), By: t.GetBy(), Position: int(t.GetPosition()),
-		Approvals: t.GetApprovals(),
+		Reason: t.GetReason(), Victim: t.GetVictim(), Approvals: t.GetApprovals(),
 	}
 	if e := t.GetEnded(); e != nil {
 		out.End, out.Reason, out.Text = word(e.GetEnd(), "END_"), e.GetReason(), e.GetText()
@@ -244,7 +244,8 @@ func work(t *messages.TaskView) api.Work {
 	return api.Work{
 		TaskID: t.GetTaskId(), Level: int(t.GetLevel()), Effective: int(t.GetEffective()), Channel: t.GetChannel(),
 		Conversation: t.GetConversation(), Text: t.GetText(), Since: moment(t.GetSinceUs()),
-		Preempted: int(t.GetPreempted()), Phase: word(t.GetPhase(), "PHASE_"),
+		Preempted: int(t.GetPreempted()), Phase: word(t.GetPhase(), "PHASE_"), Principal: t.GetPrincipal().GetId(),
+		Position: int(t.GetPosition()), Approvals: t.GetApprovals(),
 	}
 }
 
@@ -252,10 +253,11 @@ func scheduler(s *messages.SchedulerState) *api.Scheduler {
 	c := s.GetCounters()
 	out := &api.Scheduler{
 		Agent: s.GetAgent(), Stack: list(s.GetStack(), work), Queue: list(s.GetQueue(), work),
-		StopQuota: int(s.GetStopQuota()),
+		Parked: list(s.GetParked(), work), Waiting: int(s.GetWaiting()), StopQuota: int(s.GetStopQuota()),
 		Counters: api.Counters{
 			Offered: c.GetOffered(), Started: c.GetStarted(), Suspended: c.GetSuspended(), Resumed: c.GetResumed(),
 			Steered: c.GetSteered(), Ended: c.GetEnded(), Interrupts: c.GetInterrupts(),
+			Preempts: c.GetPreempts(), Parked: c.GetParked(),
 			MaxDepth: int(c.GetMaxDepth()), Anomalies: c.GetAnomalies(),
 		},
 	}

@@ -114,6 +114,12 @@ func newWorld(t *testing.T, o options) *world {
 			if s, ok := m.(*messages.SubmitInput); ok {
 				return &messages.SubmitResult{InputId: s.GetInput().GetId(), Outcome: messages.Outcome_OUTCOME_STARTED}
 			}
+			if s, ok := m.(*messages.StopAll); ok { // as the scheduler of the agent would
+				if s.GetAgent() == "main" {
+					return &messages.Error{Code: "unknown_thing", Message: "nothing at main"}
+				}
+				return &messages.Error{Code: kit.CodeGone, Message: "no such actor"}
+			}
 			return &messages.Ok{}
 		},
 	}

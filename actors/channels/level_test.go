@@ -98,8 +98,12 @@ func TestDeadlineAtTheDoor(t *testing.T) {
 		us   int64
 		code string
 	}{
-		{start.UnixMicro(), "bad_deadline"}, {-1, "bad_deadline"}, {start.Add(-time.Hour).UnixMicro(), "bad_deadline"},
-		{start.Add(time.Microsecond).UnixMicro(), ""}, {0, ""}, {1<<63 - 1, ""},
+		{start.UnixMicro(), "bad_deadline"},
+		{-1, "bad_deadline"},
+		{start.Add(-time.Hour).UnixMicro(), "bad_deadline"},
+		{start.Add(time.Microsecond).UnixMicro(), ""},
+		{0, ""},
+		{1<<63 - 1, ""},
 	} {
 		s := New(Params{Ledger: kit.Path("ledger")})
 		s.Step(start, kit.Event{From: admin, Msg: &messages.RegisterChannel{Name: "cli"}})
@@ -136,4 +140,3 @@ func TestUnderway(t *testing.T) {
 		t.Fatalf("%d refused, want 3", refused)
 	}
 }
-

@@ -58,7 +58,7 @@ type agentsSendCmd struct {
 }
 
 func (a *agentsSendCmd) Run(c *console, node *client.Client) error {
-	s := sendCmd{Text: a.Text, Agent: a.Agent, Wait: a.Wait, Level: -1, Channel: "cli", Conversation: "main"}
+	s := sendCmd{Text: a.Text, Agent: a.Agent, Wait: a.Wait, Channel: "cli", Conversation: "main"}
 	return s.Run(c, node)
 }
 

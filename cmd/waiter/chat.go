@@ -18,7 +18,7 @@ type sendCmd struct {
 	Agent        string   `help:"Agent; default main." placeholder:"NAME"`
 	Channel      string   `default:"cli" help:"Channel."`
 	Conversation string   `default:"main" help:"Conversation."`
-	Level        int      `default:"-1" help:"Level 0 to 3; default by the channel."`
+	Level        level    `help:"Level 0 to 3; default by the channel."`
 	Mode         mode     `help:"How it meets a running answer: steer (join it), queue or interrupt; default by the channel."`
 	Key          string   `help:"Idempotency key." placeholder:"KEY"`
 	Wait         bool     `help:"Wait for the answer."`
@@ -29,8 +29,8 @@ func (s *sendCmd) Run(c *console, node *client.Client) error {
 		Text: strings.Join(s.Text, " "), Agent: s.Agent, Channel: s.Channel, Conversation: s.Conversation, Mode: string(s.Mode),
 		IdempotencyKey: s.Key, Wait: s.Wait,
 	}
-	if s.Level != -1 {
-		in.Level = client.Level(s.Level)
+	if s.Level.set {
+		in.Level = client.Level(s.Level.n)
 	}
 	got, err := node.Submit(c.ctx, in)
 	if err != nil {

@@ -65,7 +65,7 @@ type cli struct {
 	Chat      chatCmd      `cmd:"" help:"Talk to the agent; without a text, interactively."`
 	Send      sendCmd      `cmd:"" help:"Hand over an input and do not wait for the answer."`
 	Stop      stopCmd      `cmd:"" help:"Stop what runs and what waits."`
-	Queue     queueCmd     `cmd:"" help:"Show what runs, is suspended and waits."`
+	Queue     queueGroup   `cmd:"" help:"Show what runs, is suspended and waits, and change what waits."`
 	Status    statusCmd    `cmd:"" help:"Show how the node is."`
 	Tree      treeCmd      `cmd:"" help:"Show the actors of the node."`
 	Inspect   inspectCmd   `cmd:"" help:"Show one actor with its state."`

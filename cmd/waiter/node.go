@@ -61,47 +61,6 @@ func drawStatus(c *console, s *client.Status, h *client.Health) {
 	}
 }
 
-type queueCmd struct {
-	Agent string `help:"Agent; default main." placeholder:"NAME"`
-}
-
-func (q *queueCmd) Run(c *console, node *client.Client) error {
-	s, err := node.Scheduler(c.ctx, q.Agent)
-	if err != nil {
-		return err
-	}
-	return c.show(s, func() { drawQueue(c, s) })
-}
-
-func drawQueue(c *console, s *client.Scheduler) {
-	t := &table{head: []string{"", "TASK", "LEVEL", "FOR", "PHASE", "CHANNEL", "CONVERSATION", "PREEMPTED", "TEXT"}, less: []int{6, 5, 7, 4}}
-	add := func(where, color string, w *client.Work) {
-		level := fmt.Sprint(w.Level)
-		if w.Effective != w.Level {
-			level += "→" + fmt.Sprint(w.Effective)
-		}
-		t.add(cell{where, color}, w.TaskID, level, ago(w.Since), w.Phase, w.Channel, w.Conversation, w.Preempted,
-			short(clean(w.Text), 50))
-	}
-	if s.Running != nil {
-		add("running", good, s.Running)
-	}
-	for i := range s.Stack {
-		add("suspended", warn, &s.Stack[i])
-	}
-	for i := range s.Queue {
-		add(fmt.Sprintf("%d.", i+1), "", &s.Queue[i])
-	}
-	if len(t.rows) == 0 {
-		c.printf("idle\n")
-	} else {
-		t.write(c)
-	}
-	n := s.Counters
-	c.printf("%s\n", c.paint(quiet, fmt.Sprintf("%d offered, %d started, %d suspended, %d resumed, %d steered, %d being stopped",
-		n.Offered, n.Started, n.Suspended, n.Resumed, n.Steered, s.StopQuota)))
-}
-
 type stopCmd struct {
 	Agent        string `help:"Agent; default main." placeholder:"NAME"`
 	Conversation string `help:"Only this conversation." placeholder:"NAME"`

@@ -75,11 +75,6 @@ func (c *Client) Order(ctx context.Context, path, verb string) (*Actor, error) {
 	return call[Actor](ctx, c, "POST", root+"/actors/"+segments(path)+"/"+verb, nil)
 }
 
-// Scheduler shows the queue of an agent; empty means main.
-func (c *Client) Scheduler(ctx context.Context, agent string) (*Scheduler, error) {
-	return call[Scheduler](ctx, c, "GET", query(root+"/scheduler", "agent", agent), nil)
-}
-
 // Agents lists all agents of the node.
 func (c *Client) Agents(ctx context.Context) (*Agents, error) {
 	return call[Agents](ctx, c, "GET", root+"/agents", nil)

@@ -19,6 +19,7 @@ type (
 	Actor         = api.Actor
 	Scheduler     = api.Scheduler
 	Work          = api.Work
+	ChangeWaiting = api.ChangeWaiting
 	Agent         = api.Agent
 	Agents        = api.Agents
 	CreateAgent   = api.CreateAgent

@@ -163,7 +163,7 @@ func TestStop(t *testing.T) {
 	if n := len(v.bodies()); n != 2 {
 		t.Errorf("%d requests reached the vendor", n)
 	}
-	if s, err := n.dial().Scheduler(bounded(t), ""); err != nil || s.StopQuota != 0 || len(s.Queue)+len(s.Stack) != 0 || s.Counters.Anomalies != 0 {
+	if s, err := n.dial().Scheduler(bounded(t), "", 0); err != nil || s.StopQuota != 0 || len(s.Queue)+len(s.Stack) != 0 || s.Counters.Anomalies != 0 {
 		t.Errorf("the scheduler shows %+v %v", s, err)
 	}
 }

@@ -74,7 +74,7 @@ type Event struct {
 
 // TaskChange tells what became of a task.
 type TaskChange struct {
-	// Change: accepted, started, steered, queued, preempting, suspended, parked, resumed, ended.
+	// Change: accepted, started, steered, queued, requeued, edited, preempting, suspended, parked, resumed, ended.
 	Change string `json:"change"`
 	// Level in force, 0 to 4.
 	Level int `json:"level"`
@@ -82,11 +82,15 @@ type TaskChange struct {
 	By string `json:"by,omitempty"`
 	// Position in the queue.
 	Position int `json:"position,omitempty"`
-	// End, Reason, Text and Usage are set for ended.
-	End    string `json:"end,omitempty"`
+	// Victim is the task that makes place, for preempting.
+	Victim string `json:"victim,omitempty"`
+	// Reason of the change as a machine code, such as level, interrupt, approval, displaced or turn_lost; of the end, for
+	// ended.
 	Reason string `json:"reason,omitempty"`
-	Text   string `json:"text,omitempty"`
-	Usage  *Usage `json:"usage,omitempty"`
+	// End, Text and Usage are set for ended.
+	End   string `json:"end,omitempty"`
+	Text  string `json:"text,omitempty"`
+	Usage *Usage `json:"usage,omitempty"`
 	// Approvals that a parked task waits for.
 	Approvals []string `json:"approvals,omitempty"`
 }

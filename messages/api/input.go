@@ -23,6 +23,8 @@ type Submit struct {
 	Mode string `json:"mode,omitempty"`
 	// IdempotencyKey makes a repeated request the same input.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	// Deadline by which its turn must have begun; an input that still waits then ends as expired.
+	Deadline *time.Time `json:"deadline,omitempty"`
 	// Wait asks for the final answer.
 	Wait bool `json:"wait,omitempty"`
 	// WaitMS bounds the wait in milliseconds, at most one hour; zero means five minutes. When it is over the answer

@@ -50,8 +50,13 @@ type Scheduler struct {
 	Agent   string `json:"agent"`
 	Running *Work  `json:"running,omitempty"`
 	// Stack holds suspended tasks, top first; Queue waiting ones, next first.
-	Stack     []Work   `json:"stack"`
-	Queue     []Work   `json:"queue"`
+	Stack []Work `json:"stack"`
+	Queue []Work `json:"queue"`
+	// Parked holds tasks that wait for approvals.
+	Parked []Work `json:"parked"`
+	// Waiting is how many wait in all, also those that Queue does not list.
+	Waiting int `json:"waiting"`
+	// StopQuota counts tasks that a stop has ended and whose end is not on disk yet.
 	StopQuota int      `json:"stop_quota"`
 	Counters  Counters `json:"counters"`
 }
@@ -69,6 +74,20 @@ type Work struct {
 	Preempted    int       `json:"preempted"`
 	// Phase of a running or suspended turn, such as completing or tools.
 	Phase string `json:"phase,omitempty"`
+	// Principal who asked.
+	Principal string `json:"principal,omitempty"`
+	// Position in the queue, 1 is next; left out when it does not wait.
+	Position int `json:"position,omitempty"`
+	// Approvals that a parked one waits for.
+	Approvals []string `json:"approvals,omitempty"`
+}
+
+// ChangeWaiting is the body of PUT /api/v1/scheduler/{id}: what is left out stays.
+type ChangeWaiting struct {
+	// Text replaces the texts of the input.
+	Text *string `json:"text,omitempty"`
+	// Level 0 to 3, a JSON number.
+	Level json.RawMessage `json:"level,omitempty"`
 }
 
 // Counters count since the process started.
@@ -81,8 +100,12 @@ type Counters struct {
 	Ended     map[string]uint64 `json:"ended"`
 	// Interrupts by level, "1" to "4".
 	Interrupts map[string]uint64 `json:"interrupts"`
-	MaxDepth   int               `json:"max_depth"`
-	Anomalies  uint64            `json:"anomalies"`
+	// Preempts by the level that preempted, "1" to "4"; together they are Suspended.
+	Preempts map[string]uint64 `json:"preempts"`
+	// Parked counts tasks that were parked for an approval.
+	Parked    uint64 `json:"parked"`
+	MaxDepth  int    `json:"max_depth"`
+	Anomalies uint64 `json:"anomalies"`
 }
 
 // Agent shows one agent.
