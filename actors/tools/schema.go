@@ -113,14 +113,15 @@ func mend(s *jsonschema.Schema, v any, depth int) any {
 		}
 		return out
 	case string:
-		return mendText(s, v)
+		return mendText(s, v, depth)
 	default:
 		return v
 	}
 }
 
-// mendText reads a text as the boolean or number that the schema wants.
-func mendText(s *jsonschema.Schema, text string) any {
+// mendText reads a text as what the schema wants in its place: a boolean in any case, a number, or a list or object that
+// was written as text.
+func mendText(s *jsonschema.Schema, text string, depth int) any {
 	if s.Types == nil {
 		return text
 	}
@@ -131,12 +132,20 @@ func mendText(s *jsonschema.Schema, text string) any {
 	for _, t := range types {
 		switch t {
 		case "boolean":
-			if text == "true" || text == "false" {
-				return text == "true"
+			if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
+				return strings.EqualFold(text, "true")
 			}
 		case "integer", "number":
 			if _, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) {
 				return json.Number(text)
+			}
+		case "array", "object":
+			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+			if _, list := doc.([]any); err == nil && list && t == "array" {
+				return mend(s, doc, depth-1)
+			}
+			if _, object := doc.(map[string]any); err == nil && object && t == "object" {
+				return mend(s, doc, depth-1)
 			}
 		}
 	}

@@ -30,6 +30,8 @@ func TestCheck(t *testing.T) {
 		{args: `{"city":"Ulm","days":3,"factor":12345678901234567890}`, want: `{"city":"Ulm","days":3,"factor":12345678901234567890}`},
 		{args: `{"city":"Ulm","days":"3"}`, want: `{"city":"Ulm","days":3}`},
 		{args: `{"city":"Ulm","metric":"true"}`, want: `{"city":"Ulm","metric":true}`},
+		{args: `{"city":"Ulm","metric":"False"}`, want: `{"city":"Ulm","metric":false}`},
+		{args: `{"city":"Ulm","places":"[1, \"2\"]"}`, want: `{"city":"Ulm","places":[1,2]}`},
 		{args: `{"city":"Ulm","factor":"-1.5e3"}`, want: `{"city":"Ulm","factor":-1.5e3}`},
 		{args: `{"city":"Ulm","either":"5","days":"2"}`, want: `{"city":"Ulm","days":2,"either":"5"}`},
 		{args: `{"city":"Ulm","places":["1",2]}`, want: `{"city":"Ulm","places":[1,2]}`},

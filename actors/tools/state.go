@@ -22,22 +22,23 @@ type entry struct {
 	def    *messages.ToolDef
 	owner  *messages.Address // nil: tools itself
 	schema *jsonschema.Schema
-	serve  func(m *machine) string // for tools itself
+	serve  serve // for tools itself
 }
 
 // machine is the state of the tools actor.
 type machine struct {
-	p       Params
-	values  kit.Values
-	now     time.Time
-	out     []kit.Effect
-	entries map[string]*entry
-	sorted  []*entry                     // by name
-	owners  map[string]*messages.Address // by path
-	calls   map[string]*call             // by correlation with the owner
-	last    uint64
-	figures map[string]*figures
-	unknown map[string]bool
+	p        Params
+	values   kit.Values
+	now      time.Time
+	out      []kit.Effect
+	entries  map[string]*entry
+	sorted   []*entry                     // by name
+	owners   map[string]*messages.Address // by path
+	calls    map[string]*call             // by correlation with the owner
+	last     uint64
+	detached map[string]*detached // by handle
+	figures  map[string]*figures
+	unknown  map[string]bool
 }
 
 // figures count the calls of one tool since the process started.
@@ -50,7 +51,7 @@ type figures struct {
 func New(p Params) kit.Machine {
 	m := &machine{
 		p: p.withDefaults(), entries: map[string]*entry{}, owners: map[string]*messages.Address{},
-		calls: map[string]*call{}, figures: map[string]*figures{}, unknown: map[string]bool{},
+		calls: map[string]*call{}, detached: map[string]*detached{}, figures: map[string]*figures{}, unknown: map[string]bool{},
 	}
 	for _, e := range coreTools() {
 		m.entries[e.def.GetName()] = e
@@ -68,6 +69,7 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 	case kit.Restarted:
 		m.add(m.subscribe())
 	case kit.Stopping:
+		m.onStopping()
 	case *messages.ConfigChanged:
 		m.values.Take(msg)
 	case kit.Ended:
@@ -82,12 +84,20 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 		m.onCall(e, msg)
 	case *messages.CancelTool:
 		m.onCancel(msg)
+	case *messages.DetachCall:
+		m.onDetach(msg)
 	case *messages.ToolResult:
 		m.onResult(e.Corr, msg)
+	case *messages.SubmitResult:
+		m.onRefused(e.Corr, msg.GetError())
 	case *messages.Error:
 		m.onRefused(e.Corr, msg)
 	case *messages.Busy:
-		m.onRefused(e.Corr, &messages.Error{Message: "The tool's owner is too busy.", Hint: "Try again later."})
+		m.onRefused(e.Corr, &messages.Error{Code: kit.CodeBusy, Message: "The tool's owner is too busy.", Hint: "Try again later.", RetryAfterMs: noticeAgain.Milliseconds()})
+	case enough:
+		m.onEnough(msg.call)
+	case notice:
+		m.sendNotice(msg.handle)
 	case late:
 		m.onLate(msg)
 	default:
@@ -273,5 +283,5 @@ func (m *machine) Show() any {
 		}
 		tools = append(tools, shown{e.def.GetName(), ownerName(e), e.def.GetProvider(), f})
 	}
-	return map[string]any{"tools": tools, "running": len(m.calls)}
+	return map[string]any{"tools": tools, "running": len(m.calls), "detached": len(m.detached)}
 }

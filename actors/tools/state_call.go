@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -27,7 +26,10 @@ type call struct {
 	owner     *messages.Address
 	from      time.Time
 	limit     time.Duration
+	full      time.Duration // its own time, whatever the turn's deadline
+	msg       *messages.CallTool
 	cancelled bool
+	detached  bool // goes on under a handle; who asked was answered
 }
 
 type late struct{ corr string }
@@ -59,9 +61,7 @@ func (m *machine) onCall(e kit.Event, c *messages.CallTool) {
 		return
 	}
 	if t.serve != nil {
-		m.answer(e, inv.GetName(), &messages.ToolResult{
-			CallId: inv.GetCallId(), Name: inv.GetName(), Content: t.serve(m), Taint: messages.Taint_TAINT_TRUSTED,
-		})
+		t.serve(m, e, c, args)
 		return
 	}
 	m.handOn(e, t, c, args)
@@ -69,7 +69,8 @@ func (m *machine) onCall(e kit.Event, c *messages.CallTool) {
 
 // handOn sends a call to its owner, with the time it has.
 func (m *machine) handOn(e kit.Event, t *entry, c *messages.CallTool, args []byte) {
-	limit := m.limit(t.def)
+	full := m.limit(t.def)
+	limit := full
 	if us := c.GetDeadlineUs(); us > 0 {
 		limit = min(limit, time.UnixMicro(us).Sub(m.now))
 	}
@@ -81,12 +82,15 @@ func (m *machine) handOn(e kit.Event, t *entry, c *messages.CallTool, args []byt
 	k := &call{
 		ask: kit.Event{From: e.From, Corr: e.Corr}, number: m.last, corr: "call/" + strconv.FormatUint(m.last, 10),
 		id: c.GetCall().GetCallId(), name: c.GetCall().GetName(), effect: t.def.GetEffect(), owner: t.owner,
-		from: m.now, limit: limit,
+		from: m.now, limit: limit, full: full, msg: c,
 	}
 	m.calls[k.corr] = k
 	c = proto.CloneOf(c)
 	c.Call.ArgumentsJson = args
 	c.DeadlineUs = m.now.Add(limit).UnixMicro()
+	if t.def.GetOnPreempt() == messages.OnPreempt_ON_PREEMPT_DETACH {
+		c.DeadlineUs = m.now.Add(full).UnixMicro() // it may outlive the turn, who does not want it is cancelled
+	}
 	m.add(kit.Send{To: k.owner, Corr: k.corr, Msg: c}, kit.After{Key: k.corr, D: limit, Msg: late{k.corr}})
 }
 
@@ -111,6 +115,11 @@ func (m *machine) refuse(e kit.Event, inv *messages.ToolInvocation, err *message
 }
 
 func (m *machine) answer(e kit.Event, name string, r *messages.ToolResult) {
+	m.count(name, r)
+	m.add(e.Reply(r))
+}
+
+func (m *machine) count(name string, r *messages.ToolResult) {
 	if m.entries[name] != nil { // names that models make up are not counted
 		f := m.figures[name]
 		if f == nil {
@@ -122,7 +131,6 @@ func (m *machine) answer(e kit.Event, name string, r *messages.ToolResult) {
 			f.Failed++
 		}
 	}
-	m.add(e.Reply(r))
 }
 
 // running lists calls in the order in which they came.
@@ -145,6 +153,10 @@ func (m *machine) end(c *call, r *messages.ToolResult) {
 	if r.GetTookMs() == 0 {
 		r.TookMs = m.now.Sub(c.from).Milliseconds()
 	}
+	if c.detached {
+		m.keep(c, r)
+		return
+	}
 	m.answer(c.ask, c.name, r)
 }
 
@@ -160,28 +172,15 @@ func (m *machine) onResult(corr string, r *messages.ToolResult) {
 	if c == nil {
 		return
 	}
-	r = proto.CloneOf(r)
-	r.Content = capped(r.GetContent(), m.p.ResultCap)
-	if r.GetTaint() == messages.Taint_TAINT_UNSPECIFIED {
-		r.Taint = messages.Taint_TAINT_FOREIGN
-	}
-	m.end(c, r)
+	m.end(c, normal(r, m.p.ResultCap))
 }
 
-// capped cuts a result that is too large, at a character, and says so.
-func capped(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s\n[cut: this is the first %d of %d bytes]", text[:cut], cut, len(text))
-}
-
-// onRefused is an owner that could not take a call.
+// onRefused is an owner that could not take a call, or what channels said to a notice.
 func (m *machine) onRefused(corr string, err *messages.Error) {
+	if handle, ok := strings.CutPrefix(corr, corrNotice); ok {
+		m.onNotice(handle, err, false)
+		return
+	}
 	if c := m.calls[corr]; c != nil {
 		m.fail(c, reasonFailed, err.GetMessage(), err.GetHint())
 	}
@@ -192,6 +191,12 @@ func (m *machine) onFault(f kit.Fault) {
 	if s, ok := f.Effect.(kit.Send); ok && m.calls[s.Corr] != nil {
 		m.onRefused(s.Corr, f.Err)
 		return
+	}
+	if s, ok := f.Effect.(kit.Send); ok {
+		if handle, ok := strings.CutPrefix(s.Corr, corrNotice); ok {
+			m.onNotice(handle, f.Err, true)
+			return
+		}
 	}
 	m.add(kit.Log{Level: kit.Warn, Text: "effect failed", Attrs: []any{"code", f.Err.GetCode(), "error", f.Err.GetMessage()}})
 }
@@ -217,6 +222,7 @@ func (m *machine) onCancel(x *messages.CancelTool) {
 		c.cancelled = true
 		m.add(kit.Send{To: c.owner, Msg: x}, kit.After{Key: c.corr, D: cancelGrace, Msg: late{c.corr}})
 	}
+	m.cancelWait(x.GetCallId())
 }
 
 // onLate ends a call whose time is over.

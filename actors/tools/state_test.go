@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -296,4 +297,137 @@ func TestDeniedTools(t *testing.T) {
 			t.Errorf("%q: offered %v, refused %v", c.value, offered(), refused())
 		}
 	}
+}
+
+func TestDetach(t *testing.T) {
+	s := script(t, "detach", Params{})
+	r := register(home, "lamp", "door")
+	r.Msg.(*messages.RegisterTools).Tools[0].TimeoutMs = 600_000
+	s.Step(time.Second, r)
+	begin := func(id, tool string) {
+		c := callOf(id, tool, `{"x":1}`)
+		m := c.Msg.(*messages.CallTool)
+		m.Channel, m.Conversation, m.PersonWaits, m.DeadlineUs = "cli", "main", true, s.Now().Add(time.Minute).UnixMicro()
+		m.Principal = &messages.Principal{Id: "owner"}
+		s.Step(time.Second, c)
+	}
+	detach := func(id string) { s.Step(0, kit.Event{From: turn, Msg: &messages.DetachCall{CallId: id}}) }
+	ends := func(corr string, r *messages.ToolResult) { s.Step(time.Minute, kit.Event{From: home, Corr: corr, Msg: r}) }
+	begin("c1", "lamp")
+	detach("c1")
+	s.Note("again, and a call that is not there")
+	detach("c1")
+	detach("c9")
+	s.Step(0, callOf("l1", "calls_list", `{}`))
+	s.Step(0, callOf("r1", "calls_result", `{"handle":"c1"}`))
+	s.Note("it ends: the agent is told by an input")
+	ends("call/1", &messages.ToolResult{Content: "{ \"on\": true }"})
+	s.Step(0, kit.Event{Corr: "notice/c1", Msg: &messages.Busy{}})
+	s.Step(10*time.Second, kit.Event{Msg: notice{"c1"}})
+	s.Step(0, kit.Event{Corr: "notice/c1", Msg: &messages.SubmitResult{InputId: "i"}})
+	s.Step(0, callOf("r2", "calls_result", `{"handle":"c1","wait_s":"5"}`))
+	s.Note("somebody waits: no input")
+	begin("c2", "lamp")
+	detach("c2")
+	s.Step(0, callOf("r3", "calls_result", `{"handle":"c2","wait_s":30}`))
+	s.Step(0, callOf("r4", "calls_result", `{"handle":"c2","wait_s":30}`))
+	s.Step(0, kit.Event{From: turn, Msg: &messages.CancelTool{CallId: "r4", Reason: "preempt"}})
+	ends("call/2", &messages.ToolResult{Error: &messages.ToolError{Reason: "failed", Detail: "The bulb is broken."}})
+	s.Note("a wait that is over, and a call that is")
+	begin("c3", "lamp")
+	detach("c3")
+	s.Step(0, callOf("r5", "calls_result", `{"handle":"c3","wait_s":30}`))
+	s.Step(30*time.Second, kit.Event{Msg: enough{"r5"}})
+	s.Step(570*time.Second, kit.Event{Msg: late{"call/3"}})
+	s.Step(0, kit.Event{Corr: "notice/c3", Msg: &messages.SubmitResult{Error: &messages.Error{Code: "unknown_channel", Message: "There is no channel."}}})
+	s.Note("of another agent, never there, and too old")
+	other := callOf("r6", "calls_result", `{"handle":"c1"}`)
+	other.Msg.(*messages.CallTool).Agent = "main/resident/cook"
+	s.Step(0, other)
+	s.Step(0, callOf("r7", "calls_result", `{"handle":"c8"}`))
+	s.Step(keptFor, callOf("r8", "calls_result", `{"handle":"c1"}`))
+	s.Note("the node stops")
+	begin("c4", "lamp")
+	detach("c4")
+	s.Step(0, kit.Event{Msg: kit.Stopping{}})
+	s.Show()
+	s.Done()
+}
+
+// TestKept bounds what is kept of detached calls.
+func TestKept(t *testing.T) {
+	m := New(Params{})
+	now := start
+	step := func(e kit.Event) []kit.Effect {
+		now = now.Add(time.Second)
+		return m.Step(now, e)
+	}
+	step(register(home, "lamp"))
+	for i := range 100 {
+		id := fmt.Sprint("c", i)
+		step(callOf(id, "lamp", `{"x":1}`))
+		step(kit.Event{Msg: &messages.DetachCall{CallId: id}})
+		step(kit.Event{Corr: fmt.Sprint("call/", i+1), Msg: &messages.ToolResult{Content: id}})
+	}
+	reply := func(handle string) *messages.ToolResult {
+		out := step(callOf("r"+handle, "calls_result", `{"handle":"`+handle+`"}`))
+		return out[len(out)-1].(kit.Reply).Msg.(*messages.ToolResult)
+	}
+	if r := reply("c35"); r.GetError().GetReason() != "unknown_outcome" {
+		t.Errorf("the 36th: %v", r)
+	}
+	if r := reply("c36"); r.GetContent() != "c36" {
+		t.Errorf("the 37th: %v", r)
+	}
+}
+
+func TestNormal(t *testing.T) {
+	for _, c := range []struct{ in, content, fails string }{
+		{"plain", "plain", ""},
+		{"  padded ", "  padded ", ""},
+		{"{ \"a\": [1, 2],\n \"b\": \"c d\" }", `{"a":[1,2],"b":"c d"}`, ""},
+		{"[ 1 ]", "[1]", ""},
+		{"{not json", "{not json", ""},
+		{`{"error":""}`, `{"error":""}`, ""},
+		{`{"error":null,"x":1}`, `{"error":null,"x":1}`, ""},
+		{`{"error":false}`, `{"error":false}`, ""},
+		{`{"error":0}`, `{"error":0}`, ""},
+		{`{"error":{}}`, `{"error":{}}`, ""},
+		{`{"errors":["x"]}`, `{"errors":["x"]}`, ""},
+		{`{"ok":true,"error":"none"}`, `{"ok":true,"error":"none"}`, ""},
+		{`{"isError":false,"content":[{"text":"x"}]}`, `{"isError":false,"content":[{"text":"x"}]}`, ""},
+		{`{"text":"an error occurred"}`, `{"text":"an error occurred"}`, ""},
+		{`"error"`, `"error"`, ""},
+		{`{"error":"no lamp"}`, "", "no lamp"},
+		{`{"error":"no lamp","content":5}`, "", "no lamp"},
+		{`{"error":{"message":"no lamp","code":5}}`, "", "no lamp"},
+		{`{"error":{"code":5}}`, "", `{"code":5}`},
+		{`{"isError":true,"content":[{"type":"text","text":"no"},{"text":"lamp"}]}`, "", "no\nlamp"},
+		{`{"ok":false,"message":"no lamp"}`, "", "no lamp"},
+		{`{"success":false}`, "", `{"success":false}`},
+	} {
+		got := normal(&messages.ToolResult{Content: c.in}, 1000)
+		if got.GetContent() != c.content || got.GetError().GetDetail() != c.fails || (got.GetError() == nil) != (c.fails == "") {
+			t.Errorf("%s: %q %v, want %q %q", c.in, got.GetContent(), got.GetError(), c.content, c.fails)
+		}
+		if got.GetTaint() != messages.Taint_TAINT_FOREIGN {
+			t.Errorf("%s: taint %v", c.in, got.GetTaint())
+		}
+	}
+	long := normal(&messages.ToolResult{Content: `{"error":"` + strings.Repeat("é", 5000) + `"}`}, 1000)
+	if d := long.GetError().GetDetail(); len(d) > 3000 || !utf8.ValidString(d) {
+		t.Errorf("%d bytes", len(d))
+	}
+}
+
+func FuzzNormal(f *testing.F) {
+	for _, s := range []string{`{"error":"x"}`, `{"isError":true}`, "[1", `{"content":[{"text":1}]}`, "{\"a\":\"\u00ff\"}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := normal(&messages.ToolResult{Content: s}, 100)
+		if (got.GetContent() == "") != (s == "" || got.GetError() != nil) {
+			t.Fatalf("%q: %v", s, got)
+		}
+	})
 }
