@@ -264,7 +264,7 @@ func (w *world) adminProps() kit.Props {
 	s := w.settings()
 	return admin.Props(admin.Deps{
 		Runtime: w.rt, Door: w.door, Metrics: w.metrics, Build: w.build, Node: w.opt.Name, Data: w.layout.Data(), Started: w.started,
-		Tokens: w.token, Decides: w.decides,
+		Tokens: w.token, Decides: w.decides, Broken: w.db.Check, Backup: w.backup,
 		Body: s.Size(configs.KeyAdminMaxBody), Heartbeat: s.Duration(configs.KeyAdminHeartbeat),
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"homeagent/actors/ledger"
 	"homeagent/configs"
 	ledgerengine "homeagent/memory/ledger"
+	"homeagent/memory/store"
 )
 
 // brokenGrace is how long a node goes on after its store broke: probes and people learn why, and what has its answer
@@ -27,4 +28,10 @@ func policyOf(s *configs.Snapshot) ledgerengine.Policy {
 		Keys: s.Duration(configs.KeyRetentionKeys), Outputs: s.Duration(configs.KeyRetentionOutputs),
 		Aside: s.Duration(configs.KeyRetentionAside), Budget: s.Size(configs.KeyStoreBudget),
 	}
+}
+
+// tryLedger runs the guards over what a store holds.
+func tryLedger(db *store.DB) error {
+	_, err := ledgerengine.Open(db, ledgerengine.Options{})
+	return err
 }
