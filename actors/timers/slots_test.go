@@ -281,7 +281,9 @@ func TestInput(t *testing.T) {
 	m.Name, m.Channel, m.Conversation, m.Reminder, m.Zone = "Blumen", "cli", "main", true, "Europe/Berlin"
 	m.Cron = "0 10 * * *"
 	w.set(m, nil)
-	w.set(cronTimer("U", "0 9 * * *", skip), nil)
+	unknown := cronTimer("U", "0 9 * * *", skip)
+	unknown.Taint = messages.Taint_TAINT_UNSPECIFIED
+	w.set(unknown, nil)
 	w.to("2026-12-01T09:00:01Z")
 	if len(w.tasks) != 2 {
 		t.Fatalf("%d tasks", len(w.tasks))
@@ -289,18 +291,18 @@ func TestInput(t *testing.T) {
 	for _, k := range w.tasks {
 		in := k.input
 		if in.GetPrincipal().GetKind() != messages.PrincipalKind_PRINCIPAL_KIND_SYSTEM || len(in.GetOnBehalf()) != 1 || in.GetOnBehalf()[0].GetId() != "owner" ||
-			in.GetMode() != messages.Mode_MODE_QUEUE || in.GetTaint() != messages.Taint_TAINT_TRUSTED || in.GetAgent() != "main" {
+			in.GetMode() != messages.Mode_MODE_QUEUE || in.GetAgent() != "main" {
 			t.Errorf("input %v", in)
 		}
 		switch in.GetPrincipal().GetId() {
 		case "timer:T":
 			want := `The timer "Blumen" is due: Tuesday 2026-12-01 10:00:00 (Europe/Berlin). It is a reminder that was set earlier: tell the person now what it says.`
 			if in.GetParts()[0].GetText() != want || in.GetParts()[1].GetText() != "do T" || in.GetSource() != messages.InputSource_INPUT_SOURCE_REMINDER ||
-				in.GetChannel() != "cli" || in.GetConversation() != "main" {
+				in.GetTaint() != messages.Taint_TAINT_TRUSTED || in.GetChannel() != "cli" || in.GetConversation() != "main" {
 				t.Errorf("input %v", in)
 			}
 		case "timer:U":
-			if in.GetSource() != messages.InputSource_INPUT_SOURCE_JOB || in.GetChannel() != Channel || in.GetConversation() != "U" {
+			if in.GetSource() != messages.InputSource_INPUT_SOURCE_JOB || in.GetTaint() != messages.Taint_TAINT_FOREIGN || in.GetChannel() != Channel || in.GetConversation() != "U" {
 				t.Errorf("input %v", in)
 			}
 		}
