@@ -173,7 +173,7 @@ func (m *machine) put(q *messages.Approval) *messages.CallVerdict {
 	case proto.Size(q) > maxCall:
 		return denied(fmt.Sprintf("The call needs a person's word and is too large to be shown to one: more than %d KiB. Do it in smaller pieces.", maxCall>>10))
 	case waiting >= limit:
-		return denied(fmt.Sprintf("The call needs a person's word, and %d calls of this agent wait for one already (%s). Wait until some are decided.", waiting, configs.KeyGuardLimit))
+		return denied(fmt.Sprintf("The call needs a person's word, and as many of this agent as may (%s) wait for one already.", configs.KeyGuardLimit))
 	}
 	if m.entries[q.GetApprovalId()] == nil {
 		m.keep(q)
