@@ -41,6 +41,11 @@ var part = kit.Restart{
 	StopTimeout: 5 * time.Second,
 }
 
+// fatal is the row of the ledger: what it had not written when it failed is lost, and with it silent steps of turns that
+// nobody asks for again. The process ends, and its next start goes on from what is on disk; a request that makes it fail
+// each time ends with its task, at the third start.
+var fatal = kit.Restart{Escalate: true, StopTimeout: 5 * time.Second}
+
 // once is the row of actors whose parent decides what a failure means: turns and calls.
 var once = kit.Restart{StopTimeout: 5 * time.Second}
 
@@ -54,7 +59,7 @@ func table() []Row {
 			},
 		},
 		{
-			Kind: ledger.Kind, Paths: []string{"ledger"}, Provides: []kit.Facility{kit.FacilityLedger}, Restart: core, System: true,
+			Kind: ledger.Kind, Paths: []string{"ledger"}, Provides: []kit.Facility{kit.FacilityLedger}, Restart: fatal, System: true,
 			Limits: kit.Limits{Soft: 16384, Hard: 65536},
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
 				return ledger.Props(ledger.Deps{Engine: w.ledger, Keeper: w.ledger}), nil

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -46,15 +47,28 @@ type Deps struct {
 // Props makes the actor.
 func Props(d Deps) kit.Props {
 	params := Params{Keep: d.Keeper != nil}
-	return kit.Props{Kind: Kind, New: func() kit.Machine { return New(params) }, Perform: func(sh kit.Shell, e kit.Effect) { perform(d, sh, e) }}
+	p := &performer{Deps: d}
+	return kit.Props{Kind: Kind, New: func() kit.Machine { return New(params) }, Perform: p.perform}
 }
 
-func perform(d Deps, sh kit.Shell, e kit.Effect) {
+// performer lets one worker at a time into the engine: the last visit of an actor that ends may meet the one before it.
+type performer struct {
+	Deps
+	engine sync.Mutex
+}
+
+func (d *performer) perform(sh kit.Shell, e kit.Effect) {
 	switch e := e.(effect).(type) {
 	case visit:
-		sh.Go("engine", 0, func(context.Context, func(any)) any { return run(d.Engine, sh.Now(), e.Requests) })
+		sh.Go("engine", 0, func(context.Context, func(any)) any {
+			d.engine.Lock()
+			defer d.engine.Unlock()
+			return run(d.Engine, sh.Now(), e.Requests)
+		})
 	case retain:
 		sh.Go("engine", 0, func(context.Context, func(any)) any {
+			d.engine.Lock()
+			defer d.engine.Unlock()
 			more, err := d.Keeper.Retain(sh.Now())
 			return retained{more, err}
 		})

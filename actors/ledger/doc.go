@@ -18,7 +18,8 @@
 // On a full disk an input is refused at once (disk_low); all other writes, and reads of pending tasks, wait in order and
 // are tried every second, or when another write has found room, until all of it is written.
 //
-// Phases: idle -> busy (one worker in the engine) -> idle. A restart loses what was not yet handed to the engine and the
-// answers under way; askers try again, and every operation may be given twice. Bounds: the mailbox, and maxGroup requests
+// Phases: idle -> busy (one worker in the engine) -> idle. At its end all that waits is handed to the engine, unanswered. A
+// failure loses what was not yet handed over, silent steps of turns among it, and the answers under way: it ends the
+// process (see the kernel's table), whose next start goes on from what is on disk. Bounds: the mailbox, and maxGroup requests
 // for one visit of the engine.
 package ledger

@@ -104,6 +104,9 @@ func (s *state) Step(_ time.Time, e kit.Event) []kit.Effect {
 		s.onKept(m)
 	case *messages.Drain:
 		s.out = append(s.out, e.Reply(&messages.Ok{}))
+	case kit.Stopping:
+		s.last()
+		return s.out
 	}
 	s.next()
 	return s.out
@@ -249,6 +252,21 @@ func (s *state) next() {
 		visit.Requests[i] = e.Msg.(proto.Message)
 	}
 	s.out = append(s.out, visit, kit.State{Word: "running", Summary: fmt.Sprintf("%d groups, largest %d", s.groups, s.largest)})
+}
+
+// last hands over all that still waits: what was sent to this actor before its end is written, behind what is in the
+// engine now. Nobody is left to be answered.
+func (s *state) last() {
+	left := append(s.held, s.waiting...)
+	s.held, s.waiting = nil, nil
+	if len(left) == 0 {
+		return
+	}
+	visit := visit{Requests: make([]proto.Message, len(left))}
+	for i, e := range left {
+		visit.Requests[i] = e.Msg.(proto.Message)
+	}
+	s.out = append(s.out, visit)
 }
 
 // Show implements kit.Shower.

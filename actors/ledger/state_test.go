@@ -33,6 +33,10 @@ func TestGroups(t *testing.T) {
 		&messages.LedgerDone{}, &messages.LedgerDone{Error: &messages.Error{Code: "disk_low"}}, &messages.TaskStatus{},
 	}})
 	s.Show()
+	s.Note("at the end all that waits is written, behind what is in the engine")
+	s.Step(0, exec("d", false))
+	s.Step(0, exec("e", true))
+	s.Step(0, kit.Event{Msg: kit.Stopping{}})
 	s.Done()
 }
 
