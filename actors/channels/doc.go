@@ -22,7 +22,8 @@
 //
 // A restart loses the registrations of owners, who register again when they are told, and the outcome of inputs on their
 // way: the asker then learns the state by the input's id. Outputs that were intended and not known as sent by a task that
-// has ended are sent again at the start, marked as a possible repeat.
+// has ended are sent again at the start, marked as a possible repeat; inputs of agents that are not there are ended as
+// refused (unknown_agent).
 //
 // Bounds: at most maxUnderway inputs are on their way in; one more is refused with queue_full. The number of inputs accepted and not ended is ledger's to limit; text of an input is at most MaxText bytes
 // in at most MaxParts blocks.

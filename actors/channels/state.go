@@ -60,7 +60,8 @@ type state struct {
 	subs     map[string]*submission
 	sends    map[string]*sending
 	absent   map[string]*absent
-	stops    map[string]kit.Event // who waits for the answer to a stop
+	orphaned map[string]*messages.Input // for agents that are not there; their end is being written
+	stops    map[string]kit.Event       // who waits for the answer to a stop
 	seq      uint64
 	unsent   []*messages.OutputIntent
 	counts   struct{ Accepted, Refused, Sent, Failed uint64 }
@@ -87,7 +88,7 @@ func New(p Params) kit.Machine {
 	}
 	return &state{
 		p: p, channels: map[string]*messages.RegisterChannel{}, subs: map[string]*submission{},
-		sends: map[string]*sending{}, absent: map[string]*absent{}, stops: map[string]kit.Event{},
+		sends: map[string]*sending{}, absent: map[string]*absent{}, orphaned: map[string]*messages.Input{}, stops: map[string]kit.Event{},
 	}
 }
 

@@ -100,6 +100,10 @@ func (s *state) refuse(e kit.Event, id string, err *messages.Error) {
 }
 
 func (s *state) onLedgerDone(e kit.Event, m *messages.LedgerDone) {
+	if id, ok := strings.CutPrefix(e.Corr, "orphan/"); ok {
+		s.onOrphanEnded(id, m.GetError())
+		return
+	}
 	id, ok := strings.CutPrefix(e.Corr, "in/")
 	sub := s.subs[id]
 	if !ok || sub == nil {
@@ -186,6 +190,10 @@ func (s *state) failed(corr string, err *messages.Error) {
 		s.offerFailed(id)
 		return
 	}
+	if id, ok := strings.CutPrefix(corr, "orphan/"); ok {
+		s.onOrphanEnded(id, err)
+		return
+	}
 	if ask, ok := s.stops[corr]; ok {
 		delete(s.stops, corr)
 		s.add(ask.Reply(err))
@@ -197,7 +205,8 @@ func (s *state) failed(corr string, err *messages.Error) {
 }
 
 // offerFailed handles an accepted input whose scheduler is away. The main agent's scheduler comes back and reads it from
-// ledger; an agent that does not exist never will, so the input is refused.
+// ledger; an agent that does not exist never will, so the input is refused, once its end is on disk: if the agent was
+// destroyed meanwhile, it may have ended otherwise.
 func (s *state) offerFailed(id string) {
 	sub := s.subs[id]
 	if sub == nil {
@@ -208,17 +217,61 @@ func (s *state) offerFailed(id string) {
 		s.onOfferLate(id)
 		return
 	}
-	delete(s.subs, id)
-	err := &messages.Error{
-		Code: "unknown_agent", Message: fmt.Sprintf("There is no agent %q.", sub.input.GetAgent()),
+	s.endOrphan(sub.input)
+}
+
+// orphans ends what was accepted for agents that are not there: an earlier process did not live to refuse it.
+func (s *state) orphans(m *messages.PendingTasks) {
+	known := map[string]bool{"": true, mainAgent: true}
+	for _, a := range m.GetAgents() {
+		known[a.GetAgent()] = true
+	}
+	for _, t := range m.GetTasks() {
+		if in := t.GetInput(); !known[in.GetAgent()] && s.orphaned[in.GetId()] == nil {
+			s.endOrphan(in)
+		}
+	}
+}
+
+func unknownAgent(name string) *messages.Error {
+	return &messages.Error{
+		Code: "unknown_agent", Message: fmt.Sprintf("There is no agent %q.", name),
 		Hint: "List the agents and use one of their paths.",
 	}
-	s.add(
-		kit.Send{To: s.p.Ledger, Msg: &messages.LedgerExecute{Sync: true, Silent: true, Ops: []*messages.LedgerOp{{
-			Op: &messages.LedgerOp_End{End: &messages.EndTask{
-				TaskId: id, End: messages.End_END_REFUSED, Reason: err.GetCode(), Text: err.GetMessage(), AtUs: s.now.UnixMicro(),
-			}},
-		}}}},
-	)
-	s.refuse(sub.ask, id, err)
+}
+
+func (s *state) endOrphan(in *messages.Input) {
+	err := unknownAgent(in.GetAgent())
+	s.orphaned[in.GetId()] = in
+	s.add(kit.Send{To: s.p.Ledger, Corr: "orphan/" + in.GetId(), Msg: &messages.LedgerExecute{Sync: true, Ops: []*messages.LedgerOp{{
+		Op: &messages.LedgerOp_End{End: &messages.EndTask{
+			TaskId: in.GetId(), End: messages.End_END_REFUSED, Reason: err.GetCode(), Text: err.GetMessage(), AtUs: s.now.UnixMicro(),
+		}},
+	}}}})
+}
+
+// onOrphanEnded tells people of the end, and whoever waits for the outcome that it was refused. Without the end it was
+// not: the input is on disk, and whoever ended it otherwise has told so.
+func (s *state) onOrphanEnded(id string, failed *messages.Error) {
+	in, sub := s.orphaned[id], s.subs[id]
+	delete(s.orphaned, id)
+	if in == nil {
+		return
+	}
+	if failed != nil {
+		s.onOfferLate(id)
+		return
+	}
+	err := unknownAgent(in.GetAgent())
+	s.add(kit.Publish{Event: &messages.AgentEvent{
+		Type: messages.EventType_EVENT_TYPE_TASK, AtUs: s.now.UnixMicro(), TaskId: id,
+		Agent: in.GetAgent(), Channel: in.GetChannel(), Conversation: in.GetConversation(),
+		Detail: &messages.AgentEvent_Task{Task: &messages.TaskChange{Change: "ended", Level: in.GetLevel(), Ended: &messages.TaskEnded{
+			TaskId: id, End: messages.End_END_REFUSED, Reason: err.GetCode(), Text: err.GetMessage(),
+		}}},
+	}})
+	if sub != nil {
+		delete(s.subs, id)
+		s.refuse(sub.ask, id, err)
+	}
 }

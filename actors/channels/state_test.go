@@ -93,6 +93,20 @@ func TestRefusals(t *testing.T) {
 	s.Step(0, kit.Event{Msg: kit.Fault{
 		Effect: kit.Send{Corr: "offer/e", Msg: &messages.Offer{}}, Err: &messages.Error{Code: "no_actor"},
 	}})
+	s.Note("it is refused when its end is on disk")
+	s.Step(0, kit.Event{Corr: "orphan/e", Msg: &messages.LedgerDone{}})
+	s.Note("of an agent that was destroyed meanwhile it has ended otherwise")
+	gone := input("f", "cli", "hello")
+	gone.Agent = "main/resident/nobody"
+	s.Step(0, submit(gone))
+	s.Step(0, accepted("f", false))
+	s.Step(0, kit.Event{Corr: "offer/f", Msg: &messages.Error{Code: "actor_gone"}})
+	s.Step(0, kit.Event{Corr: "orphan/f", Msg: &messages.LedgerDone{Error: &messages.Error{Code: "already_ended"}}})
+	s.Note("an earlier process did not live to refuse it")
+	s.Step(0, kit.Event{Corr: "unsent", Msg: &messages.PendingTasks{
+		Tasks:  []*messages.PendingTask{{Input: gone}, {Input: input("g", "cli", "mine")}},
+		Agents: []*messages.AgentSpec{{Agent: "main/resident/cook"}},
+	}})
 	s.Done()
 }
 
