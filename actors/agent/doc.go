@@ -10,7 +10,7 @@
 //	SpawnTurn    -> TurnSpawned: starts a turn for its scheduler; an older turn of the same task is ended first
 //	ListAgents   -> AgentList: itself and its residents, once all of them are up
 //	CreateAgent  -> AgentView or Error: keeps the resident in ledger, starts it, gives it its first task
-//	DestroyAgent -> AgentView or Error: ends the resident; what waits is given back to the parent or dropped
+//	DestroyAgent -> AgentView or Error: ends the resident; what waits becomes the parent's in one transaction, or is dropped
 //	CallTool     -> ToolResult: resident_agents of the main agent; notify_parent and agent_note of a resident
 //	SendOutput   -> OutputSent: a resident's answer becomes a report, an input of its parent
 //	StopAll      -> StopResult: from its scheduler; passed on to the schedulers of its residents. What a turn that was

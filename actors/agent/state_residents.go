@@ -271,6 +271,11 @@ func (s *state) childEnded(name, failure string) {
 		}})
 		return
 	}
+	s.readTasks(name, c)
+}
+
+// readTasks asks ledger what a destroyed resident has left.
+func (s *state) readTasks(name string, c *child) {
 	s.ask(s.p.Ledger, &messages.LedgerPending{Agent: c.spec.GetAgent()}, func(m proto.Message) {
 		p, ok := m.(*messages.PendingTasks)
 		if !ok {
@@ -281,48 +286,77 @@ func (s *state) childEnded(name, failure string) {
 	})
 }
 
-// settle gives the tasks of an ended resident back to this agent, or drops them; then all of it is written at once.
+// settle ends the tasks of an ended resident and forgets it; unless they are dropped, this agent gets each of them as a new
+// task in the same transaction, so that none is lost or done twice. One that ended otherwise meanwhile makes the ledger
+// refuse all of it: then what is open is read again.
 func (s *state) settle(name string, c *child, tasks []*messages.PendingTask) {
-	ops := []*messages.LedgerOp{{Op: &messages.LedgerOp_DeleteAgent{DeleteAgent: &messages.DeleteAgent{Agent: c.spec.GetAgent()}}}}
-	left := 1
-	var failed *messages.Error
-	finish := func(err *messages.Error) {
-		if err != nil {
-			failed = err
-		}
-		if left--; left > 0 {
-			return
-		}
-		if failed != nil {
-			s.destroyed(name, c, failed)
-			return
-		}
-		s.ask(s.p.Ledger, &messages.LedgerExecute{Sync: true, Ops: ops}, func(m proto.Message) {
-			s.destroyed(name, c, ledgerError(m))
-		})
-	}
+	var ops []*messages.LedgerOp
+	var back []*messages.Input
 	for _, t := range tasks {
-		ops = append(ops, &messages.LedgerOp{Op: &messages.LedgerOp_End{End: &messages.EndTask{
-			TaskId: t.GetInput().GetId(), End: messages.End_END_STOPPED, Reason: "agent_destroyed",
-			Text: "Its agent was destroyed.", AtUs: s.now.UnixMicro(),
-		}}})
-		if !c.destroying.drop {
-			left++
-			s.giveBack(c, t.GetInput(), finish)
+		ops = append(ops, &messages.LedgerOp{Op: &messages.LedgerOp_End{End: s.endOf(t)}})
+	}
+	if !c.destroying.drop {
+		for _, t := range tasks {
+			in := s.giveBack(c, t.GetInput())
+			back = append(back, in)
+			ops = append(ops, &messages.LedgerOp{Op: &messages.LedgerOp_Accept{Accept: &messages.AcceptInput{Input: in}}})
 		}
 	}
-	finish(nil)
+	ops = append(ops, &messages.LedgerOp{Op: &messages.LedgerOp_DeleteAgent{DeleteAgent: &messages.DeleteAgent{Agent: c.spec.GetAgent()}}})
+	s.ask(s.p.Ledger, &messages.LedgerExecute{Sync: true, Ops: ops}, func(m proto.Message) {
+		err := ledgerError(m)
+		if err.GetCode() == "already_ended" {
+			s.readTasks(name, c)
+			return
+		}
+		if d, ok := m.(*messages.LedgerDone); ok && err == nil {
+			s.settled(tasks, back, d.GetResults())
+		}
+		s.destroyed(name, c, err)
+	})
 }
 
-// giveBack makes an unfinished task of a resident a task of this agent, once.
-func (s *state) giveBack(c *child, in *messages.Input, done func(*messages.Error)) {
+func (s *state) endOf(t *messages.PendingTask) *messages.EndTask {
+	return &messages.EndTask{
+		TaskId: t.GetInput().GetId(), End: messages.End_END_STOPPED, Reason: "agent_destroyed",
+		Text: "Its agent was destroyed.", AtUs: s.now.UnixMicro(),
+	}
+}
+
+// settled tells people of the ends and offers this agent's scheduler what it got.
+func (s *state) settled(tasks []*messages.PendingTask, back []*messages.Input, results []*messages.LedgerResult) {
+	for _, t := range tasks {
+		in, e := t.GetInput(), s.endOf(t)
+		s.add(kit.Publish{Event: &messages.AgentEvent{
+			Type: messages.EventType_EVENT_TYPE_TASK, AtUs: s.now.UnixMicro(), TaskId: in.GetId(),
+			Agent: in.GetAgent(), Channel: in.GetChannel(), Conversation: in.GetConversation(),
+			Detail: &messages.AgentEvent_Task{Task: &messages.TaskChange{Change: "ended", Level: in.GetLevel(), Ended: &messages.TaskEnded{
+				TaskId: in.GetId(), End: e.GetEnd(), Reason: e.GetReason(), Text: e.GetText(),
+			}}},
+		}})
+	}
+	for i, in := range back {
+		if acc := results[len(tasks)+i].GetAccepted(); acc != nil && !acc.GetDuplicate() {
+			// A scheduler that is away reads it from ledger when it is back.
+			s.add(kit.Send{To: s.schedulerPath(), Msg: &messages.Offer{Input: in, Sequence: acc.GetSequence()}})
+		}
+	}
+}
+
+// giveBack makes an unfinished task of a resident a task of this agent. It is a child's report to it, with the level of
+// one, and was accepted once already, so that fullness is no reason to refuse it.
+func (s *state) giveBack(c *child, in *messages.Input) *messages.Input {
 	back := proto.CloneOf(in)
 	back.IdempotencyKey = "back/" + in.GetId()
 	back.Id = derivedID(s.now, back.GetIdempotencyKey())
 	back.Agent, back.Source, back.Cause = s.p.Spec.GetAgent(), messages.InputSource_INPUT_SOURCE_CHILD, in.GetId()
 	back.Channel, back.Conversation = origin(c.spec)
 	back.CreatedUs = s.now.UnixMicro() // a stop that came before does not mean it
-	s.ask(s.p.Channels, &messages.SubmitInput{Input: back}, func(m proto.Message) { done(submitError(m)) })
+	back.Mode, back.Level = messages.Mode_MODE_QUEUE, proto.Int32(1)
+	if back.GetPersonWaits() {
+		back.Level = proto.Int32(2)
+	}
+	return back
 }
 
 // origin is where people hear what a resident has to say.

@@ -78,14 +78,21 @@ func TestResidentLife(t *testing.T) {
 	h.answer(t, &messages.ListAgents{}, &messages.AgentList{Agents: []*messages.AgentView{{
 		Spec: &messages.AgentSpec{Agent: "main/resident/cook"}, State: "working", Notes: []string{"looked in two books"},
 	}}})
-	h.Note("destroy: what waits comes back to the parent, then all is written at once")
+	h.Note("destroy: what waits comes back to the parent in one transaction")
 	h.step(call(toolAgents, `{"action":"destroy","id":"cook"}`))
 	h.step(kit.Event{Msg: kit.Ended{Name: childPrefix + "cook"}})
-	h.answer(t, &messages.LedgerPending{}, &messages.PendingTasks{Tasks: []*messages.PendingTask{
-		{Input: &messages.Input{Id: "w", Agent: "main/resident/cook", Parts: []*messages.Part{{Content: &messages.Part_Text{Text: "left over"}}}}},
+	left := func(id string) *messages.PendingTask {
+		return &messages.PendingTask{Input: &messages.Input{
+			Id: id, Agent: "main/resident/cook", Parts: []*messages.Part{{Content: &messages.Part_Text{Text: "left over"}}},
+		}}
+	}
+	h.answer(t, &messages.LedgerPending{}, &messages.PendingTasks{Tasks: []*messages.PendingTask{left("w"), left("v")}})
+	h.Note("one has ended otherwise meanwhile: nothing was written, the rest is read again")
+	h.answer(t, &messages.LedgerExecute{}, &messages.LedgerDone{Error: &messages.Error{Code: "already_ended"}})
+	h.answer(t, &messages.LedgerPending{}, &messages.PendingTasks{Tasks: []*messages.PendingTask{left("w")}})
+	h.answer(t, &messages.LedgerExecute{}, &messages.LedgerDone{Results: []*messages.LedgerResult{
+		{Ended: true}, {Accepted: &messages.Accepted{InputId: "w2", Sequence: 9}}, {},
 	}})
-	h.answer(t, &messages.SubmitInput{}, &messages.SubmitResult{InputId: "w2"})
-	h.answer(t, &messages.LedgerExecute{}, &messages.LedgerDone{})
 	h.Show()
 	h.Done()
 }
