@@ -24,7 +24,7 @@ type world struct {
 	m      kit.Machine
 	mail   []delivery
 	afters map[string]timerAt
-	// wakesAt is where time stands for timers of the runtime, which a sleeping machine's clock leaves behind.
+	// disk is what was synced, cache what was written.
 	disk, cache map[string][]byte
 	tasks       map[string]*task
 	keys        map[string]string
@@ -149,12 +149,12 @@ func (w *world) pump() {
 		w.delivers++
 		d := w.mail[0]
 		w.mail = w.mail[1:]
-		switch {
-		case d.to == "ledger":
+		switch d.to {
+		case "ledger":
 			w.ledger(d)
-		case d.to == "channels":
+		case "channels":
 			w.channels(d)
-		case d.to == "":
+		case "":
 			w.step(d.event)
 		}
 	}

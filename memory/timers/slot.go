@@ -42,6 +42,7 @@ func NewSchedule(t *messages.Timer, node *time.Location) (*Schedule, error) {
 		var err error
 		s.expr, err = parseCron(t.GetCron())
 		return s, err
+	case messages.TimerKind_TIMER_KIND_UNSPECIFIED:
 	}
 	return nil, bad("at", "The timer does not say when it is due.", "Set one of at, in, every and cron.")
 }
@@ -112,8 +113,8 @@ func (s *Schedule) Passed(after, until time.Time) (latest time.Time, count int) 
 // that no long run of slots is walked through.
 func (s *Schedule) last(known, until time.Time) time.Time {
 	if s.kind == messages.TimerKind_TIMER_KIND_INTERVAL {
-		k := until.Sub(s.at) / s.every
-		return s.at.Add(k * s.every)
+		every := s.every.Microseconds()
+		return time.UnixMicro(until.UnixMicro() - (until.UnixMicro()-s.at.UnixMicro())%every).UTC()
 	}
 	for back := time.Hour; ; back *= 4 {
 		from := until.Add(-back)

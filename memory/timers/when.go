@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// MaxText is the longest text of a timer in bytes, MaxName the longest name.
+	// MaxText is the longest text of a timer in bytes.
 	MaxText = 16 << 10
+	// MaxName is the longest name of a timer in bytes.
 	MaxName = 100
 	// maxID bounds an id, an agent path, a channel and a conversation.
 	maxID = 256
