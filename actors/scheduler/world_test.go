@@ -34,7 +34,9 @@ type world struct {
 	results map[string]*messages.StopResult
 	replies map[string]proto.Message
 	resumes []string // order in which turns went on
-	deaf    map[string]bool
+	deaf    map[string]bool // turns that do not obey a cancel
+	// steering says whether turns take what is steered into them; nil leaves it to chance.
+	steering *bool
 }
 
 type timer struct {
@@ -289,6 +291,9 @@ func (w *world) steer(f kit.Send, m *messages.Steer) {
 		return
 	}
 	taken := w.rng.IntN(3) > 0
+	if w.steering != nil {
+		taken = *w.steering
+	}
 	if taken {
 		t.took = append(t.took, m.GetInput().GetId())
 	}
