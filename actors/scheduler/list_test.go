@@ -75,7 +75,10 @@ func steering(i *messages.Input)     { i.Mode = messages.Mode_MODE_STEER }
 func words(text string) inputOption {
 	return func(i *messages.Input) { i.Parts = []*messages.Part{{Content: &messages.Part_Text{Text: text}}} }
 }
-func until(at time.Time) inputOption { return func(i *messages.Input) { i.DeadlineUs = at.UnixMicro() } }
+
+func until(at time.Time) inputOption {
+	return func(i *messages.Input) { i.DeadlineUs = at.UnixMicro() }
+}
 
 func cases(t *testing.T, list map[string]func(*testing.T, *world)) {
 	t.Helper()

@@ -98,7 +98,14 @@ func TestSteerInstants(t *testing.T) {
 			w.answer()
 		}, "with a"},
 		"it parks before it hears": {&yes, func(w *world, say func()) { w.settle(); w.park(); say(); w.settle() }, "own"},
-		"it parks with it":         {&yes, func(w *world, say func()) { w.settle(); say(); w.settle(); w.park(); w.settle(); w.decide() }, "own"},
+		"it parks with it": {&yes, func(w *world, say func()) {
+			w.settle()
+			say()
+			w.settle()
+			w.park()
+			w.settle()
+			w.decide()
+		}, "own"},
 		"the node stops in order": {&yes, func(w *world, say func()) {
 			w.settle()
 			w.step(kit.Event{From: asker, Corr: "drain", Msg: &messages.Drain{}})

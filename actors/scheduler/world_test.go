@@ -33,7 +33,7 @@ type world struct {
 	logs    []string
 	results map[string]*messages.StopResult
 	replies map[string]proto.Message
-	resumes []string // order in which turns went on
+	resumes []string        // order in which turns went on
 	deaf    map[string]bool // turns that do not obey a cancel
 	// steering says whether turns take what is steered into them; nil leaves it to chance.
 	steering *bool

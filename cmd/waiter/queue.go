@@ -116,7 +116,7 @@ type queueLevelCmd struct {
 }
 
 func (q *queueLevelCmd) Run(c *console, node *client.Client) error {
-	w, err := node.ChangeWaiting(c.ctx, q.ID, client.ChangeWaiting{Level: client.Level(int(q.Level.n))})
+	w, err := node.ChangeWaiting(c.ctx, q.ID, client.ChangeWaiting{Level: client.Level(q.Level.n)})
 	return showWork(c, w, err, "moved")
 }
 
