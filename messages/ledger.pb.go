@@ -987,7 +987,10 @@ type OutputReceipt struct {
 	// The channel's own receipt; may be empty.
 	Receipt string `protobuf:"bytes,2,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	// When, Unix microseconds UTC.
-	AtUs          int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	AtUs int64 `protobuf:"varint,3,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// Set for an output that is given up: it was not sent, or is not known as sent, and who asked for it was told so. It is
+	// not tried again.
+	Error         *Error `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1041,6 +1044,13 @@ func (x *OutputReceipt) GetAtUs() int64 {
 		return x.AtUs
 	}
 	return 0
+}
+
+func (x *OutputReceipt) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
 }
 
 // EndTask ends a task; a second different end is refused, the same again is ignored.
@@ -1732,7 +1742,11 @@ type LedgerResult struct {
 	// Set when this operation alone was refused (accept); the others took effect.
 	Error *Error `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// For end: true when this call ended the task, false when it had ended the same way before.
-	Ended         bool `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended bool `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	// For output: true when an output of this id was intended before; nothing was written.
+	Known bool `protobuf:"varint,5,opt,name=known,proto3" json:"known,omitempty"`
+	// For output: the receipt of the one that was intended before, when there is one.
+	Receipt       *OutputReceipt `protobuf:"bytes,6,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1793,6 +1807,20 @@ func (x *LedgerResult) GetEnded() bool {
 		return x.Ended
 	}
 	return false
+}
+
+func (x *LedgerResult) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *LedgerResult) GetReceipt() *OutputReceipt {
+	if x != nil {
+		return x.Receipt
+	}
+	return nil
 }
 
 // LedgerPending asks ledger for all tasks of an agent that have not ended. Sent by scheduler at its start; answered
@@ -2510,11 +2538,12 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x05parts\x18\x05 \x03(\v2\x12.homeagent.v1.PartR\x05parts\x12\x14\n" +
 	"\x05agent\x18\x06 \x01(\tR\x05agent\x12\x1d\n" +
 	"\n" +
-	"created_us\x18\a \x01(\x03R\tcreatedUs\"[\n" +
+	"created_us\x18\a \x01(\x03R\tcreatedUs\"\x86\x01\n" +
 	"\rOutputReceipt\x12\x1b\n" +
 	"\toutput_id\x18\x01 \x01(\tR\boutputId\x12\x18\n" +
 	"\areceipt\x18\x02 \x01(\tR\areceipt\x12\x13\n" +
-	"\x05at_us\x18\x03 \x01(\x03R\x04atUs\"\xc3\x01\n" +
+	"\x05at_us\x18\x03 \x01(\x03R\x04atUs\x12)\n" +
+	"\x05error\x18\x04 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"\xc3\x01\n" +
 	"\aEndTask\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12#\n" +
 	"\x03end\x18\x02 \x01(\x0e2\x11.homeagent.v1.EndR\x03end\x12\x16\n" +
@@ -2566,12 +2595,14 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\n" +
 	"LedgerDone\x124\n" +
 	"\aresults\x18\x01 \x03(\v2\x1a.homeagent.v1.LedgerResultR\aresults\x12)\n" +
-	"\x05error\x18\x02 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"\x9f\x01\n" +
+	"\x05error\x18\x02 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"\xec\x01\n" +
 	"\fLedgerResult\x122\n" +
 	"\baccepted\x18\x01 \x01(\v2\x16.homeagent.v1.AcceptedR\baccepted\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12)\n" +
 	"\x05error\x18\x03 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\x12\x14\n" +
-	"\x05ended\x18\x04 \x01(\bR\x05ended\">\n" +
+	"\x05ended\x18\x04 \x01(\bR\x05ended\x12\x14\n" +
+	"\x05known\x18\x05 \x01(\bR\x05known\x125\n" +
+	"\areceipt\x18\x06 \x01(\v2\x1b.homeagent.v1.OutputReceiptR\areceipt\">\n" +
 	"\rLedgerPending\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\"\xd4\x01\n" +
@@ -2705,10 +2736,10 @@ var file_messages_ledger_proto_goTypes = []any{
 	(*ToolInvocation)(nil),   // 31: homeagent.v1.ToolInvocation
 	(*ToolResult)(nil),       // 32: homeagent.v1.ToolResult
 	(*Part)(nil),             // 33: homeagent.v1.Part
-	(*Usage)(nil),            // 34: homeagent.v1.Usage
-	(*Event)(nil),            // 35: homeagent.v1.Event
-	(*Principal)(nil),        // 36: homeagent.v1.Principal
-	(*Error)(nil),            // 37: homeagent.v1.Error
+	(*Error)(nil),            // 34: homeagent.v1.Error
+	(*Usage)(nil),            // 35: homeagent.v1.Usage
+	(*Event)(nil),            // 36: homeagent.v1.Event
+	(*Principal)(nil),        // 37: homeagent.v1.Principal
 	(*Accepted)(nil),         // 38: homeagent.v1.Accepted
 	(*UpkeepFigures)(nil),    // 39: homeagent.v1.UpkeepFigures
 }
@@ -2734,36 +2765,38 @@ var file_messages_ledger_proto_depIdxs = []int32{
 	32, // 18: homeagent.v1.JournalEntry.result:type_name -> homeagent.v1.ToolResult
 	29, // 19: homeagent.v1.JournalEntry.input:type_name -> homeagent.v1.Input
 	33, // 20: homeagent.v1.OutputIntent.parts:type_name -> homeagent.v1.Part
-	1,  // 21: homeagent.v1.EndTask.end:type_name -> homeagent.v1.End
-	34, // 22: homeagent.v1.EndTask.usage:type_name -> homeagent.v1.Usage
-	35, // 23: homeagent.v1.AppendEvents.events:type_name -> homeagent.v1.Event
-	14, // 24: homeagent.v1.PutAgent.agent:type_name -> homeagent.v1.AgentSpec
-	36, // 25: homeagent.v1.AgentSpec.principal:type_name -> homeagent.v1.Principal
-	33, // 26: homeagent.v1.EditInput.parts:type_name -> homeagent.v1.Part
-	18, // 27: homeagent.v1.NoteStops.moments:type_name -> homeagent.v1.StopMoment
-	20, // 28: homeagent.v1.LedgerDone.results:type_name -> homeagent.v1.LedgerResult
-	37, // 29: homeagent.v1.LedgerDone.error:type_name -> homeagent.v1.Error
-	38, // 30: homeagent.v1.LedgerResult.accepted:type_name -> homeagent.v1.Accepted
-	37, // 31: homeagent.v1.LedgerResult.error:type_name -> homeagent.v1.Error
-	23, // 32: homeagent.v1.PendingTasks.tasks:type_name -> homeagent.v1.PendingTask
-	8,  // 33: homeagent.v1.PendingTasks.unsent:type_name -> homeagent.v1.OutputIntent
-	14, // 34: homeagent.v1.PendingTasks.agents:type_name -> homeagent.v1.AgentSpec
-	18, // 35: homeagent.v1.PendingTasks.stops:type_name -> homeagent.v1.StopMoment
-	29, // 36: homeagent.v1.PendingTask.input:type_name -> homeagent.v1.Input
-	0,  // 37: homeagent.v1.PendingTask.state:type_name -> homeagent.v1.TaskState
-	7,  // 38: homeagent.v1.PendingTask.journal:type_name -> homeagent.v1.JournalEntry
-	29, // 39: homeagent.v1.TaskStatus.input:type_name -> homeagent.v1.Input
-	0,  // 40: homeagent.v1.TaskStatus.state:type_name -> homeagent.v1.TaskState
-	1,  // 41: homeagent.v1.TaskStatus.end:type_name -> homeagent.v1.End
-	34, // 42: homeagent.v1.TaskStatus.usage:type_name -> homeagent.v1.Usage
-	1,  // 43: homeagent.v1.TaskEnded.end:type_name -> homeagent.v1.End
-	34, // 44: homeagent.v1.TaskEnded.usage:type_name -> homeagent.v1.Usage
-	39, // 45: homeagent.v1.LedgerFigures.upkeep:type_name -> homeagent.v1.UpkeepFigures
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	34, // 21: homeagent.v1.OutputReceipt.error:type_name -> homeagent.v1.Error
+	1,  // 22: homeagent.v1.EndTask.end:type_name -> homeagent.v1.End
+	35, // 23: homeagent.v1.EndTask.usage:type_name -> homeagent.v1.Usage
+	36, // 24: homeagent.v1.AppendEvents.events:type_name -> homeagent.v1.Event
+	14, // 25: homeagent.v1.PutAgent.agent:type_name -> homeagent.v1.AgentSpec
+	37, // 26: homeagent.v1.AgentSpec.principal:type_name -> homeagent.v1.Principal
+	33, // 27: homeagent.v1.EditInput.parts:type_name -> homeagent.v1.Part
+	18, // 28: homeagent.v1.NoteStops.moments:type_name -> homeagent.v1.StopMoment
+	20, // 29: homeagent.v1.LedgerDone.results:type_name -> homeagent.v1.LedgerResult
+	34, // 30: homeagent.v1.LedgerDone.error:type_name -> homeagent.v1.Error
+	38, // 31: homeagent.v1.LedgerResult.accepted:type_name -> homeagent.v1.Accepted
+	34, // 32: homeagent.v1.LedgerResult.error:type_name -> homeagent.v1.Error
+	9,  // 33: homeagent.v1.LedgerResult.receipt:type_name -> homeagent.v1.OutputReceipt
+	23, // 34: homeagent.v1.PendingTasks.tasks:type_name -> homeagent.v1.PendingTask
+	8,  // 35: homeagent.v1.PendingTasks.unsent:type_name -> homeagent.v1.OutputIntent
+	14, // 36: homeagent.v1.PendingTasks.agents:type_name -> homeagent.v1.AgentSpec
+	18, // 37: homeagent.v1.PendingTasks.stops:type_name -> homeagent.v1.StopMoment
+	29, // 38: homeagent.v1.PendingTask.input:type_name -> homeagent.v1.Input
+	0,  // 39: homeagent.v1.PendingTask.state:type_name -> homeagent.v1.TaskState
+	7,  // 40: homeagent.v1.PendingTask.journal:type_name -> homeagent.v1.JournalEntry
+	29, // 41: homeagent.v1.TaskStatus.input:type_name -> homeagent.v1.Input
+	0,  // 42: homeagent.v1.TaskStatus.state:type_name -> homeagent.v1.TaskState
+	1,  // 43: homeagent.v1.TaskStatus.end:type_name -> homeagent.v1.End
+	35, // 44: homeagent.v1.TaskStatus.usage:type_name -> homeagent.v1.Usage
+	1,  // 45: homeagent.v1.TaskEnded.end:type_name -> homeagent.v1.End
+	35, // 46: homeagent.v1.TaskEnded.usage:type_name -> homeagent.v1.Usage
+	39, // 47: homeagent.v1.LedgerFigures.upkeep:type_name -> homeagent.v1.UpkeepFigures
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_messages_ledger_proto_init() }

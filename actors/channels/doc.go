@@ -13,12 +13,20 @@
 //	SendOutput      -> OutputSent: by the channel's owner, or by the event stream where the channel has no owner; a channel
 //	                   that is not there is waited for, as turns go on after a start before all channels are registered
 //	OutputSent      from owners
+//	CallTool        -> ToolResult: output_send and output_list_channels, whose owner channels is
+//	CancelTool      ends a call of which nothing was done yet; control lane
+//	AgentList       of a resident that sends: which channels it may use
 //	ConfigChanged from config: the most inputs that may wait
 //	LedgerDone, InputOutcome, PendingTasks from ledger and schedulers
 //
 // Levels: see level.go; this is the one place where a level is decided, and where what a plugin asks for is clamped. Who
 // is a plugin is known by the address it sends from. What does not fit (unknown channel, no content, a level out of range,
 // a deadline in the past) is refused before anything is written.
+//
+// A send in mid-turn has an intent of its own under the id of its call, on disk before anything is sent, and its result is
+// what the channel's owner said, never better than what is known. The same call again, after a restart, is answered from
+// what is on disk: it is not sent twice, unless the channel tells repeats apart by its key. A turn sends at most as many
+// as core.tools.sends says, and no text twice to one place; an answer that it has sent word for word is not sent again.
 //
 // A restart loses the registrations of owners, who register again when they are told, and the outcome of inputs on their
 // way: the asker then learns the state by the input's id. Outputs that were intended and not known as sent by a task that

@@ -17,6 +17,8 @@ import (
 type Params struct {
 	// Ledger is the ledger actor.
 	Ledger *messages.Address
+	// Tools is the registry of tools; nil offers none.
+	Tools *messages.Address
 	// Limit of inputs accepted and not ended; zero means 256.
 	Limit int64
 	// MaxText bounds the text of one input in bytes; zero means 384 KiB, which fits a record of the store.
@@ -51,6 +53,7 @@ type sending struct {
 	ask    kit.Event
 	output *messages.OutputIntent
 	resend bool
+	call   *toolCall // of a send in mid-turn
 }
 
 type state struct {
@@ -67,6 +70,7 @@ type state struct {
 	counts   struct{ Accepted, Refused, Sent, Failed uint64 }
 	now      time.Time
 	out      []kit.Effect
+	tool     sends
 }
 
 // New makes the machine of one incarnation.
@@ -88,7 +92,7 @@ func New(p Params) kit.Machine {
 	}
 	return &state{
 		p: p, channels: map[string]*messages.RegisterChannel{}, subs: map[string]*submission{},
-		sends: map[string]*sending{}, absent: map[string]*absent{}, orphaned: map[string]*messages.Input{}, stops: map[string]kit.Event{},
+		sends: map[string]*sending{}, absent: map[string]*absent{}, orphaned: map[string]*messages.Input{}, stops: map[string]kit.Event{}, tool: newSends(),
 	}
 }
 
@@ -101,9 +105,14 @@ type (
 // Step implements kit.Machine.
 func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	s.now, s.out = now, nil
+	if s.onTool(e) {
+		s.add(s.shown())
+		return s.out
+	}
 	switch m := e.Msg.(type) {
 	case kit.Started, kit.Restarted:
-		s.add(s.values.Subscribe(configs.KeyAgentQueueLimit))
+		s.add(s.values.Subscribe(configs.KeyAgentQueueLimit, configs.KeyToolsSends))
+		s.registerTools()
 		if _, again := m.(kit.Restarted); again {
 			break
 		}
@@ -146,8 +155,12 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	case kit.Fault:
 		s.onFault(m)
 	}
-	s.add(kit.State{Word: "running", Summary: fmt.Sprintf("%d channels, %d inputs under way, %d outputs under way", len(s.channels), len(s.subs), len(s.sends)+len(s.absent))})
+	s.add(s.shown())
 	return s.out
+}
+
+func (s *state) shown() kit.State {
+	return kit.State{Word: "running", Summary: fmt.Sprintf("%d channels, %d inputs under way, %d outputs under way", len(s.channels), len(s.subs), len(s.sends)+len(s.absent))}
 }
 
 func (s *state) add(e ...kit.Effect) { s.out = append(s.out, e...) }

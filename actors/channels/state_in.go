@@ -179,6 +179,9 @@ func (s *state) onFault(f kit.Fault) {
 
 // failed ends what waits for an answer that will not come.
 func (s *state) failed(corr string, err *messages.Error) {
+	if s.toolFailed(corr, err) {
+		return
+	}
 	if id, ok := strings.CutPrefix(corr, "in/"); ok {
 		if sub := s.subs[id]; sub != nil {
 			delete(s.subs, id)

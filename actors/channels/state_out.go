@@ -68,6 +68,11 @@ func (s *state) deliver(e kit.Event, m *messages.SendOutput, ch *messages.Regist
 		s.add(e.Reply(&messages.OutputSent{Receipt: s.receipt(o)}))
 		return
 	}
+	if s.said(o) {
+		s.show(o) // a person has read it there: the answer alone is told
+		s.add(e.Reply(&messages.OutputSent{Receipt: s.receipt(o)}))
+		return
+	}
 	s.forward(&sending{ask: e, output: o}, ch, m.GetMaybeRepeated())
 }
 
@@ -115,6 +120,10 @@ func (s *state) onSent(corr string, m *messages.OutputSent) {
 	}
 	if w.resend {
 		s.resent(w.output, m)
+		return
+	}
+	if w.call != nil {
+		s.note(w.call, m)
 		return
 	}
 	s.add(w.ask.Reply(m))

@@ -46,6 +46,10 @@ var part = kit.Restart{
 // each time ends with its task, at the third start.
 var fatal = kit.Restart{Escalate: true, StopTimeout: 5 * time.Second}
 
+// whole is the row of schedulers: turns that go on while their scheduler is away get ahead of the journals that the next
+// one reads, so a failure restarts the whole agent, which ends its turns first.
+var whole = kit.Restart{Escalate: true, StopTimeout: 5 * time.Second}
+
 // once is the row of actors whose parent decides what a failure means: turns and calls.
 var once = kit.Restart{StopTimeout: 5 * time.Second}
 
@@ -158,10 +162,10 @@ func turnRows() []Row {
 		},
 		{
 			Kind: channels.Kind, Paths: []string{"channels"}, Restart: core, System: true,
-			Requires: []kit.Facility{kit.FacilityLedger, kit.FacilityEvents, kit.FacilityConfig},
+			Requires: []kit.Facility{kit.FacilityLedger, kit.FacilityEvents, kit.FacilityConfig, kit.FacilityTools},
 			Provides: []kit.Facility{kit.FacilityChannels},
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
-				return channels.Props(channels.Params{Ledger: kit.Path("ledger"), Limit: int64(w.settings().Int(configs.KeyAgentQueueLimit))}), nil
+				return channels.Props(channels.Params{Ledger: kit.Path("ledger"), Tools: kit.Path("tools"), Limit: int64(w.settings().Int(configs.KeyAgentQueueLimit))}), nil
 			},
 		},
 		{
@@ -221,7 +225,7 @@ func agentRows() []Row {
 			},
 		},
 		{
-			Kind: scheduler.Kind, Restart: core, System: true,
+			Kind: scheduler.Kind, Restart: whole, System: true,
 			Limits: kit.Limits{Soft: 16384, Hard: 65536},
 			Make: func(w *world, _ string, params proto.Message) (kit.Props, error) {
 				spec, ok := params.(*messages.AgentSpec)

@@ -34,7 +34,7 @@ func (b *batch) apply(op *messages.LedgerOp) (*messages.LedgerResult, error) {
 	case *messages.LedgerOp_Journal:
 		return b.appendJournal(o.Journal)
 	case *messages.LedgerOp_Output:
-		return none, b.putOutput(o.Output)
+		return b.putOutput(o.Output)
 	case *messages.LedgerOp_Sent:
 		return none, b.markSent(o.Sent)
 	case *messages.LedgerOp_End:
@@ -245,20 +245,25 @@ func (b *batch) appendJournal(e *messages.JournalEntry) (*messages.LedgerResult,
 	return &messages.LedgerResult{Sequence: t.GetJournal()}, b.putTask(e.GetTaskId(), t)
 }
 
-func (b *batch) putOutput(o *messages.OutputIntent) error {
+func (b *batch) putOutput(o *messages.OutputIntent) (*messages.LedgerResult, error) {
 	if err := checkID("output id", o.GetOutputId()); err != nil {
-		return err
+		return nil, err
 	}
 	if o.GetChannel() == "" || len(o.GetParts()) == 0 {
-		return invalid("output %s lacks channel or content", o.GetOutputId())
+		return nil, invalid("output %s lacks channel or content", o.GetOutputId())
 	}
-	if known, err := b.txn.Has(outputKey(o.GetOutputId())); err != nil || known {
-		return err
+	old := &messages.OutputRecord{}
+	err := b.txn.GetRecord(version, outputKey(o.GetOutputId()), old)
+	if err == nil {
+		return &messages.LedgerResult{Known: true, Receipt: old.GetReceipt()}, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
 	}
 	if err := b.txn.Put(unsentKey(o.GetOutputId()), nil); err != nil {
-		return err
+		return nil, err
 	}
-	return b.txn.PutRecord(version, outputKey(o.GetOutputId()), &messages.OutputRecord{Intent: o})
+	return &messages.LedgerResult{}, b.txn.PutRecord(version, outputKey(o.GetOutputId()), &messages.OutputRecord{Intent: o})
 }
 
 func (b *batch) markSent(r *messages.OutputReceipt) error {

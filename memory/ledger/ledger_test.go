@@ -217,7 +217,11 @@ func TestOutputs(t *testing.T) {
 	}
 	r.do(sent("o1", "receipt"))
 	r.do(sent("o1", "second"))
-	r.do(output("o1"))
+	again := r.do(output("o1"), output("o2"), output("o3"))
+	if !again[0].GetKnown() || again[0].GetReceipt().GetReceipt() != "receipt" || !again[1].GetKnown() || again[1].GetReceipt() != nil || again[2].GetKnown() {
+		t.Errorf("intended again: %v", again)
+	}
+	r.do(sent("o3", ""))
 	if got := unsent(); !slices.Equal(got, []string{"o2"}) {
 		t.Fatalf("unsent %v", got)
 	}
