@@ -56,6 +56,10 @@ type Info struct {
 	Extends string
 	// File it came from, for people; "embedded/…" for built-in ones.
 	File string
+	// ToolIDs is the form of ids of calls that its servers take.
+	ToolIDs IDForm
+	// Chat and Embeds tell what it is for: at least one is set.
+	Chat, Embeds bool
 }
 
 // Auth says how requests of an adapter prove whose they are.
@@ -84,8 +88,8 @@ type Request struct {
 }
 
 // Exchange is one call under way. All methods are called on one goroutine, in
-// the order Prepare, then Event for each event or Answer once, then End; Close
-// is called exactly once. Every error is a *Failure.
+// the order Prepare, then Event for each event or Answer once, then End; or
+// PrepareEmbed, then Embeddings once. Close is called exactly once. Every error is a *Failure.
 type Exchange interface {
 	// Prepare gives the vendor's request.
 	Prepare(ctx context.Context) (*Prepared, error)
@@ -99,8 +103,22 @@ type Exchange interface {
 	// Classify names the failure behind an HTTP error; nil leaves it to the
 	// status.
 	Classify(ctx context.Context, e HTTPError) (*Fault, error)
+	// PrepareEmbed gives the request for embeddings of texts.
+	PrepareEmbed(ctx context.Context, texts []string, o EmbedOptions) (*Prepared, error)
+	// Embeddings reads the answer to it.
+	Embeddings(ctx context.Context, body []byte) (*Embedded, error)
 	// Close gives the exchange's means back.
 	Close()
+}
+
+// Embedded is what a server gave for texts, as it gave it.
+type Embedded struct {
+	// Vectors, one for each text in its order.
+	Vectors [][]float32
+	// Tokens that were counted; 0 when not said.
+	Tokens int64
+	// Fault in place of vectors.
+	Fault *Fault
 }
 
 // Prepared is a vendor's request, without its base and without the key.
@@ -178,4 +196,19 @@ type Fault struct {
 	Numeric       bool
 	// RetryAfter in seconds; 0 when not said.
 	RetryAfter float64
+	// Again says that the same source may be asked once more at once, in another
+	// way.
+	Again Again
 }
+
+// Again is another way to ask for the same answer.
+type Again string
+
+// The ways. Each is tried at most once a call, and only while nothing was shown.
+const (
+	AgainNever Again = ""
+	// AgainWithoutReplay leaves the replay material out, which the server refused.
+	AgainWithoutReplay Again = "without_replay"
+	// AgainWhole asks for the answer in one piece.
+	AgainWhole Again = "whole"
+)

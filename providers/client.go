@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,9 +11,12 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"homeagent/messages"
 	"homeagent/providers/framing"
@@ -86,7 +90,8 @@ type Sent struct {
 
 // Hooks are called on the goroutine of Stream, in order; nil ones are left out.
 type Hooks struct {
-	// Sent is called once, before the request leaves.
+	// Sent is called before a request leaves: once, or twice where the server
+	// refused replay material or lost its stream before anything was shown.
 	Sent func(Sent)
 	// Delta is called with each piece that can be shown. The message is the
 	// callee's.
@@ -99,11 +104,43 @@ type Hooks struct {
 // ctx closes the connection at once, also before the first byte.
 func (c *Client) Stream(ctx context.Context, src Source, req *messages.CompletionRequest, h Hooks) (*messages.CompletionResult, error) {
 	src = src.filled()
+	start := time.Now()
+	res, fail := c.once(ctx, src, req, h)
+	if fail == nil {
+		return res, nil
+	}
+	if fail.again == AgainNever || fail.Visible || ctx.Err() != nil {
+		return res, fail
+	}
+	// The source says itself how it can be asked: nothing was shown, so that it is
+	// no second answer.
+	if src.Total -= time.Since(start); src.Total <= 0 {
+		return res, fail
+	}
+	if fail.again == AgainWhole {
+		if src.Whole {
+			return res, fail
+		}
+		src.Whole = true
+	} else if req = withoutReplay(req); req == nil {
+		return res, fail
+	}
+	if res, fail = c.once(ctx, src, req, h); fail != nil {
+		return res, fail
+	}
+	return res, nil
+}
+
+// once asks once.
+func (c *Client) once(ctx context.Context, src Source, req *messages.CompletionRequest, h Hooks) (*messages.CompletionResult, *Failure) {
 	r := &run{c: c, src: &src, req: req, hooks: h}
 	r.asm = assembly{call: req.GetCallId(), limit: c.o.MaxAnswer, model: src.Model}
 	cut, fail := r.do(ctx)
 	res := r.asm.result(cut || fail != nil)
 	res.Source = src.Name
+	for _, call := range res.GetCalls() {
+		call.Name = r.names.Back(call.Name)
+	}
 	if fail == nil {
 		return res, nil
 	}
@@ -131,6 +168,11 @@ type run struct {
 	streamed bool
 	// tail tells that the reader of the stream's tail ends the context.
 	tail bool
+	// names of tools as they were sent.
+	names Names
+	// fetched counts the adapter's own requests, fetching is the time they took.
+	fetched  int
+	fetching time.Duration
 }
 
 func (r *run) fail(kind messages.ErrorKind, message string, cause error) *Failure {
@@ -184,32 +226,43 @@ func (r *run) settle(ctx context.Context, err error) *Failure {
 
 func (r *run) adapter() (Adapter, error) { return r.c.o.Adapters.Adapter(r.src.Adapter) }
 
-func (r *run) open(ctx context.Context) error {
+// ready gives the adapter where all is in order so far.
+func (r *run) ready() (Adapter, error) {
 	r.c.mu.Lock()
 	closed := r.c.closed
 	r.c.mu.Unlock()
 	if closed {
-		return ErrClosed
+		return nil, ErrClosed
 	}
 	if err := r.src.Check(); err != nil {
-		return err
+		return nil, err
 	}
+	a, err := r.adapter()
+	var f *Failure
+	if err == nil || errors.As(err, &f) {
+		return a, err
+	}
+	f = r.fail(messages.ErrorKind_ERROR_KIND_ADAPTER, strings.TrimPrefix(err.Error(), "providers: "), err)
+	if errors.Is(err, ErrUnknownAdapter) {
+		f.Hint = "Name one of these, or put an adapter of that name into adapters/ in the data folder."
+	}
+	return nil, f
+}
+
+func (r *run) open(ctx context.Context) error {
 	if err := checkRequest(r.req); err != nil {
 		return err
 	}
-	a, err := r.adapter()
+	a, err := r.ready()
 	if err != nil {
-		var f *Failure
-		if errors.As(err, &f) {
-			return f
-		}
-		f = r.fail(messages.ErrorKind_ERROR_KIND_ADAPTER, strings.TrimPrefix(err.Error(), "providers: "), err)
-		if errors.Is(err, ErrUnknownAdapter) {
-			f.Hint = "Name one of these, or put an adapter of that name into adapters/ in the data folder."
-		}
-		return f
+		return err
 	}
-	req := &Request{CompletionRequest: r.repaired(), Stream: a.Info().Streams && !r.src.Whole}
+	if !a.Info().Chat {
+		return r.fail(messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, "the adapter "+a.Info().Name+" is for embeddings alone", nil)
+	}
+	fitted, names := Fit(r.req, r.src.Name, a.Info())
+	r.names = names
+	req := &Request{CompletionRequest: fitted, Stream: a.Info().Streams && !r.src.Whole}
 	if req.Media, err = r.media(ctx, a.Info()); err != nil {
 		return err
 	}
@@ -218,15 +271,18 @@ func (r *run) open(ctx context.Context) error {
 	return err
 }
 
-// repaired is the request with its history in order; the original is shared.
-func (r *run) repaired() *messages.CompletionRequest {
-	q := r.req
-	return &messages.CompletionRequest{
-		CallId: q.CallId, TaskId: q.TaskId, Agent: q.Agent, Tools: q.Tools, MaxTokens: q.MaxTokens,
-		Temperature: q.Temperature, Recalled: q.Recalled, MemoryNone: q.MemoryNone, Question: q.Question,
-		Source: q.Source, ToolChoice: q.ToolChoice, OutputSchemaJson: q.OutputSchemaJson, Thinking: q.Thinking,
-		Messages: Repair(q.Messages, r.src.Name),
+// withoutReplay gives the request without any replay material; nil when it has
+// none.
+func withoutReplay(q *messages.CompletionRequest) *messages.CompletionRequest {
+	has := slices.ContainsFunc(q.GetMessages(), func(m *messages.ChatMessage) bool { return len(m.GetReplay()) > 0 })
+	if !has {
+		return nil
 	}
+	out := proto.Clone(q).(*messages.CompletionRequest)
+	for _, m := range out.Messages {
+		m.Replay, m.ReplaySource, m.Reasoning = nil, "", ""
+	}
+	return out
 }
 
 func (r *run) media(ctx context.Context, info Info) (map[string][]byte, error) {
@@ -277,6 +333,9 @@ func (r *run) take(ctx context.Context, pieces []Piece) *Failure {
 			return r.fail(messages.ErrorKind_ERROR_KIND_SERVER, err.Error(), nil)
 		}
 		if d != nil && r.hooks.Delta != nil {
+			for _, t := range d.Tools {
+				t.Name = r.names.Back(t.Name)
+			}
 			r.hooks.Delta(d)
 		}
 		if p.Fault != nil {
@@ -300,7 +359,7 @@ func (r *run) fault(f *Fault, status int, header http.Header) *Failure {
 		text = strings.TrimSpace("the source refused " + f.Code)
 	}
 	out := r.fail(kind, text, nil)
-	out.Status, out.Code, out.Numeric = status, shown(f.Code, r.key), f.Numeric
+	out.Status, out.Code, out.Numeric, out.again = status, shown(f.Code, r.key), f.Numeric, f.Again
 	if out.RetryAfter = seconds(f.RetryAfter); out.RetryAfter == 0 && header != nil {
 		out.RetryAfter = RetryAfter(header, time.Now())
 	}
@@ -346,13 +405,19 @@ func (r *run) remote(ctx context.Context, cancel context.CancelCauseFunc, info I
 	if resp.StatusCode/100 != 2 {
 		return true, r.refused(ctx, resp)
 	}
-	kind := framing.Choose(info.Framing, resp.Header.Get("Content-Type"))
-	r.streamed = kind != framing.JSON
 	plain, err := unpacked(resp)
 	if err != nil {
 		return r.close(ctx, err)
 	}
-	rd, err := framing.New(kind, plain, r.c.o.MaxAnswer)
+	in := bufio.NewReader(plain)
+	kind, err := framing.Detect(info.Framing, resp.Header.Get("Content-Type"), in)
+	if err != nil {
+		f := r.fail(messages.ErrorKind_ERROR_KIND_SERVER, "the server sent a web page in place of an answer", err)
+		f.Hint = "Check the base_url of the source."
+		return true, f
+	}
+	r.streamed = kind != framing.JSON
+	rd, err := framing.New(kind, in, r.c.o.MaxAnswer)
 	if err != nil {
 		return true, r.fail(messages.ErrorKind_ERROR_KIND_ADAPTER, err.Error(), err)
 	}

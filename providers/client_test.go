@@ -358,7 +358,7 @@ func TestBadSourcesAndRequests(t *testing.T) {
 	src := r.src
 	src.Adapter = "nobody"
 	_, err := r.client.Stream(t.Context(), src, providertest.Ask("x"), providers.Hooks{})
-	if f := ofKind(t, err, "adapter"); !strings.Contains(f.Message, "offline, openai") {
+	if f := ofKind(t, err, "adapter"); !strings.Contains(f.Message, "offline, ollama, openai") {
 		t.Errorf("%v", f)
 	}
 	_, err = r.client.Stream(t.Context(), r.src, &messages.CompletionRequest{}, providers.Hooks{})

@@ -51,7 +51,9 @@ type Failure struct {
 	// Refused tells that no answer had begun: there was no stream, and no usage
 	// was counted.
 	Refused bool
-	cause   error
+	// again is another way to ask for the same answer.
+	again Again
+	cause error
 }
 
 // Error gives source, kind and message.

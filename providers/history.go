@@ -14,7 +14,7 @@ const lost = "The result of this call is unknown: it was interrupted before it a
 // Repair gives the history in the form that vendors insist on: every call of an
 // assistant message is answered by exactly one tool message right after it, in
 // the order of the calls; a result without its call and an assistant message
-// with neither text nor calls are left out; replay material of other sources
+// with neither text, calls nor replay material of this source are left out; replay material of other sources
 // is dropped. The messages given are not changed.
 func Repair(in []*messages.ChatMessage, source string) []*messages.ChatMessage {
 	out := make([]*messages.ChatMessage, 0, len(in))
@@ -24,7 +24,8 @@ func Repair(in []*messages.ChatMessage, source string) []*messages.ChatMessage {
 		case messages.Role_ROLE_TOOL:
 			continue // taken with its call, or an orphan
 		case messages.Role_ROLE_ASSISTANT:
-			if len(m.GetCalls()) == 0 && !says(m) {
+			mine := len(m.GetReplay()) > 0 && m.GetReplaySource() == source
+			if len(m.GetCalls()) == 0 && !says(m) && !mine {
 				continue
 			}
 			out = append(out, own(m, source))

@@ -70,6 +70,9 @@ func unpacked(resp *http.Response) (io.Reader, error) {
 const (
 	fetchTime = 30 * time.Second
 	maxFetch  = 1 << 20
+	// All of them in one call.
+	fetchTotal = time.Minute
+	maxFetches = 16
 )
 
 // fetch implements Fetch: to the source's own origin and nowhere else.
@@ -90,7 +93,12 @@ func (r *run) fetch(ctx context.Context, target string, headers map[string]strin
 	if err != nil || u.Scheme != own.Scheme || u.Host != own.Host || u.User != nil {
 		return nil, fmt.Errorf("%w: an adapter may ask only the source's own server, %s://%s", ErrRequest, own.Scheme, own.Host)
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	if r.fetched++; r.fetched > maxFetches || r.fetching >= fetchTotal {
+		return nil, fmt.Errorf("%w: an adapter may make %d requests of its own in %v for one call", ErrRequest, maxFetches, fetchTotal)
+	}
+	start := time.Now()
+	defer func() { r.fetching += time.Since(start) }()
+	ctx, cancel := context.WithTimeout(ctx, min(fetchTime, fetchTotal-r.fetching))
 	defer cancel()
 	method, in := http.MethodGet, io.Reader(nil)
 	if body != nil {

@@ -31,6 +31,19 @@ func (a *adapter) try(ctx context.Context) error {
 		return err
 	}
 	defer x.Close()
+	if a.info.Embeds {
+		if _, err := x.PrepareEmbed(ctx, []string{"a", "b"}, providers.EmbedOptions{Purpose: providers.EmbedQuery, Dimensions: 3}); err != nil {
+			return err
+		}
+		for _, text := range []string{`{}`, `{"error":{"message":"m"}}`, `{"data":[]}`} {
+			if _, err := x.Embeddings(ctx, []byte(text)); own(err) != nil {
+				return err
+			}
+		}
+	}
+	if !a.info.Chat {
+		return nil
+	}
 	p, err := x.Prepare(ctx)
 	if err != nil {
 		return err

@@ -21,11 +21,16 @@ const (
 	fnChunk    = "transform_stream_chunk"
 	fnClassify = "classify_error"
 	fnRespond  = "respond"
+
+	fnEmbedEndpoint = "embed_endpoint"
+	fnEmbedRequest  = "embed_request"
+	fnEmbedResponse = "embed_response"
 )
 
 var fields = []string{
 	"contract", "name", "version", "extends", "base_url", fnEndpoint, "framing", "capabilities", "auth", "options",
 	fnHeaders, fnRequest, fnResponse, fnChunk, fnClassify, fnRespond,
+	"tool_ids", fnEmbedEndpoint, fnEmbedRequest, fnEmbedResponse,
 }
 
 var capabilities = []string{"stream", "tools", "vision", "audio", "thinking", "structured"}
@@ -69,12 +74,25 @@ func inspect(t luavm.Value, key, file string) (*adapter, error) {
 	if k := t.Get("options").Kind(); k != luavm.Nil && k != luavm.Table {
 		return bad("options must be a table")
 	}
-	for _, fn := range []string{fnHeaders, fnRequest, fnResponse, fnChunk, fnClassify, fnRespond} {
+	for _, fn := range []string{fnHeaders, fnRequest, fnResponse, fnChunk, fnClassify, fnRespond, fnEmbedRequest, fnEmbedResponse} {
 		if k := t.Get(fn).Kind(); k != luavm.Nil && k != luavm.Func {
 			return bad("%s must be a function", fn)
 		}
 	}
 	has := func(fn string) bool { return t.Get(fn).Kind() == luavm.Func }
+	form, err := providers.ParseIDForm(t.Get("tool_ids").Text())
+	if err != nil {
+		return bad("tool_ids: %s", err)
+	}
+	info.ToolIDs = form
+	if info.Embeds = has(fnEmbedRequest); info.Embeds && (!has(fnEmbedResponse) || !placed(t.Get(fnEmbedEndpoint))) {
+		return bad("%s needs %s and %s", fnEmbedRequest, fnEmbedResponse, fnEmbedEndpoint)
+	}
+	info.Chat = !info.Embeds || has(fnRequest) || has(fnRespond)
+	if !info.Chat {
+		info.Framing, info.Streams = framing.JSON, false
+		return &adapter{info: info}, nil
+	}
 	if info.Local = has(fnRespond); info.Local {
 		if has(fnRequest) || has(fnResponse) || has(fnChunk) {
 			return bad("an adapter has either respond or the transforms")
@@ -86,7 +104,7 @@ func inspect(t luavm.Value, key, file string) (*adapter, error) {
 			return bad("%s is missing", fn)
 		}
 	}
-	if k := t.Get(fnEndpoint).Kind(); k != luavm.String && k != luavm.Func {
+	if !placed(t.Get(fnEndpoint)) {
 		return bad("endpoint must be a text or a function")
 	}
 	kind, err := framing.Parse(t.Get("framing").Text())
@@ -102,6 +120,9 @@ func inspect(t luavm.Value, key, file string) (*adapter, error) {
 	}
 	return &adapter{info: info}, nil
 }
+
+// placed tells that an endpoint is a text or a function.
+func placed(v luavm.Value) bool { return v.Kind() == luavm.String || v.Kind() == luavm.Func }
 
 func capable(t luavm.Value, info *providers.Info) error {
 	if t.Kind() != luavm.Table {

@@ -153,7 +153,7 @@ func (x *exchange) Prepare(ctx context.Context) (*providers.Prepared, error) {
 	if p.Body, err = x.vm.Encode(v); err != nil {
 		return nil, x.bad(fnRequest, "%s", err)
 	}
-	if p.Endpoint, err = x.endpoint(ctx); err != nil {
+	if p.Endpoint, err = x.endpoint(ctx, fnEndpoint, x.request); err != nil {
 		return nil, err
 	}
 	p.Headers, err = x.headers(ctx)
@@ -173,14 +173,14 @@ func (x *exchange) extra(body luavm.Value) error {
 	return nil
 }
 
-func (x *exchange) endpoint(ctx context.Context) (string, error) {
-	v := x.vm.Exports().Get(fnEndpoint)
+func (x *exchange) endpoint(ctx context.Context, field string, req luavm.Value) (string, error) {
+	v := x.vm.Exports().Get(field)
 	if v.Kind() == luavm.String {
 		return v.Text(), nil
 	}
-	v, err := x.call(ctx, fnEndpoint, x.request, x.source)
+	v, err := x.call(ctx, field, req, x.source)
 	if err == nil && v.Kind() != luavm.String {
-		err = x.bad(fnEndpoint, "must return a text")
+		err = x.bad(field, "must return a text")
 	}
 	return v.Text(), err
 }

@@ -39,7 +39,7 @@ func TestUnknownAdapter(t *testing.T) {
 	t.Cleanup(c.Close)
 	_, err := c.Stream(t.Context(), providers.Source{Name: "x", Adapter: "nope"}, providertest.Ask("hello"), providers.Hooks{})
 	f := providers.AsFailure(err)
-	if !strings.HasPrefix(f.Message, `unknown adapter "nope": there are `) || !strings.Contains(f.Message, "offline, openai") || !strings.HasPrefix(f.Hint, "Name one of these") {
+	if !strings.HasPrefix(f.Message, `unknown adapter "nope": there are `) || !strings.Contains(f.Message, "offline, ollama, openai") || !strings.HasPrefix(f.Hint, "Name one of these") {
 		t.Errorf("%q, hint %q", f.Message, f.Hint)
 	}
 }

@@ -190,12 +190,19 @@ func (x *exchange) tools(v luavm.Value) ([]providers.ToolPiece, error) {
 		default:
 			return nil, fmt.Errorf("tools[%d].args must be a text or a table", i)
 		}
+		p.Whole = p.Whole || p.Args != "" && t.Get("whole").True()
 		out = append(out, p)
 	}
 	return out, nil
 }
 
-var faultFields = []string{"kind", "status", "code", "message", "retry_after"}
+var faultFields = []string{"kind", "status", "code", "message", "retry_after", "again"}
+
+var agains = map[string]providers.Again{
+	"":               providers.AgainNever,
+	"without_replay": providers.AgainWithoutReplay,
+	"whole":          providers.AgainWhole,
+}
 
 func fault(v luavm.Value) (*providers.Fault, error) {
 	if v.Kind() != luavm.Table {
@@ -212,6 +219,11 @@ func fault(v luavm.Value) (*providers.Fault, error) {
 		f.Status = int(n)
 	}
 	f.RetryAfter, _ = v.Get("retry_after").Float()
+	again, ok := agains[v.Get("again").Text()]
+	if !ok {
+		return nil, fmt.Errorf("again %q is unknown", v.Get("again").Text())
+	}
+	f.Again = again
 	if name := v.Get("kind"); !name.Missing() {
 		kind, ok := providers.ParseKind(name.Text())
 		if !ok {

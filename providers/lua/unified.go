@@ -24,14 +24,37 @@ func (x *exchange) sourceTable() luavm.Value {
 		Set("options", x.options).
 		Set("vision", luavm.Boolean(x.src.Vision)).
 		Set("audio", luavm.Boolean(x.src.Audio)).
+		Set("context_window", count(x.src.ContextWindow)).
 		Set("has_key", luavm.Boolean(x.src.APIKey != nil && x.src.APIKey().IsSet()))
+}
+
+// count gives a figure, nil for none.
+func count(n int) luavm.Value {
+	if n <= 0 {
+		return luavm.Value{}
+	}
+	return luavm.Num(float64(n))
 }
 
 func (x *exchange) requestTable() luavm.Value {
 	req := x.vm.Object()
 	list := x.vm.Array()
+	made := make(map[string]bool)
 	for _, m := range x.req.GetMessages() {
-		list.Append(x.message(m))
+		t := x.message(m)
+		switch m.GetRole() {
+		case messages.Role_ROLE_ASSISTANT:
+			clear(made)
+			for _, c := range m.GetCalls() {
+				made[c.GetVendorId()] = c.GetMadeId()
+			}
+		case messages.Role_ROLE_TOOL:
+			if made[m.GetVendorCallId()] {
+				t.Set("made", luavm.Boolean(true))
+			}
+		default:
+		}
+		list.Append(t)
 	}
 	req.Set("messages", list)
 	tools := x.vm.Array()
@@ -139,10 +162,14 @@ func (x *exchange) message(m *messages.ChatMessage) luavm.Value {
 			// history, and the result says what was wrong.
 			args = "{}"
 		}
-		calls.Append(x.vm.Object().
+		call := x.vm.Object().
 			Set("id", luavm.Str(c.GetVendorId())).
 			Set("name", luavm.Str(c.GetName())).
-			Set("arguments", luavm.Str(args)))
+			Set("arguments", luavm.Str(args))
+		if c.GetMadeId() {
+			call.Set("made", luavm.Boolean(true))
+		}
+		calls.Append(call)
 	}
 	out.Set("calls", calls)
 	optional := func(name, value string) {

@@ -112,7 +112,6 @@ func (c Conversation) Request() *providers.Request {
 		}
 		q.Messages = append(q.Messages, out)
 	}
-	q.Messages = providers.Repair(q.Messages, "fixture")
 	return &providers.Request{CompletionRequest: q, Stream: c.Stream, Media: media}
 }
 
@@ -151,17 +150,19 @@ func RunRequests(t *testing.T, adapters providers.Adapters, adapter string) {
 			if len(into) > 0 {
 				t.Fatalf("files are missing: %v", into)
 			}
-			got, err := prepare(t.Context(), adapters, src.Source(adapter), conv.Request())
+			a, err := adapters.Adapter(adapter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := conv.Request()
+			req.CompletionRequest, _ = providers.Fit(req.CompletionRequest, "fixture", a.Info())
+			got, err := prepare(t.Context(), a, src.Source(adapter), req)
 			want.compare(t, got, err)
 		})
 	}
 }
 
-func prepare(ctx context.Context, adapters providers.Adapters, src *providers.Source, req *providers.Request) (*providers.Prepared, error) {
-	a, err := adapters.Adapter(src.Adapter)
-	if err != nil {
-		return nil, err
-	}
+func prepare(ctx context.Context, a providers.Adapter, src *providers.Source, req *providers.Request) (*providers.Prepared, error) {
 	x, err := a.Open(ctx, src, req, nil)
 	if err != nil {
 		return nil, err
