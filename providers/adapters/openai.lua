@@ -36,10 +36,100 @@ local function usage_of(u)
   }
 end
 
+-- Some models write what they think between tags at the beginning of their
+-- text. untag takes such a text in pieces apart; what might become a tag, or
+-- stands around one, is held back. state.tags keeps the bytes around the
+-- thoughts, which must go back as they came.
+local open_tag, close_tag = "<think>", "</think>"
+
+local function trimmed(s)
+  local i = #s
+  while i > 0 and s:find("^%s", i) do i = i - 1 end
+  return s:sub(1, i), s:sub(i + 1)
+end
+
+local tagged = {
+  start = function(t, s)
+    local space, rest = s:match("^(%s*)(.*)$")
+    if rest:sub(1, #open_tag) == open_tag then
+      t.phase, t.seen, t.open = "lead", true, space .. open_tag
+      return rest:sub(#open_tag + 1)
+    elseif open_tag:sub(1, #rest) == rest then
+      t.held = s
+      return ""
+    end
+    t.phase = "out"
+    return s
+  end,
+  lead = function(t, s)
+    local space, rest = s:match("^(%s*)(.*)$")
+    t.open = t.open .. space
+    if rest ~= "" then t.phase = "thinks" end
+    return rest
+  end,
+  thinks = function(t, s, piece)
+    local at = s:find(close_tag, 1, true)
+    local keep = 0
+    if not at then
+      for n = math.min(#close_tag - 1, #s), 1, -1 do
+        if s:sub(-n) == close_tag:sub(1, n) then keep = n break end
+      end
+      at = #s - keep + 1
+    end
+    local thought, space = trimmed(s:sub(1, at - 1))
+    piece.reasoning = (piece.reasoning or "") .. thought
+    if t.all then table.insert(t.all, thought) end
+    if s:sub(at, at + #close_tag - 1) == close_tag then
+      t.phase, t.close = "gap", space .. close_tag
+      return s:sub(at + #close_tag)
+    end
+    t.held = space .. s:sub(at)
+    return ""
+  end,
+  gap = function(t, s)
+    local space, rest = s:match("^(%s*)(.*)$")
+    t.close = t.close .. space
+    if rest ~= "" then t.phase = "out" end
+    return rest
+  end,
+}
+
+local function untag(state, text, piece, mode)
+  local t = state.tags
+  if not t then
+    local implied = mode == "implied"
+    t = { phase = implied and "lead" or "start", held = "", open = "", close = "", seen = implied, all = implied and {} or nil }
+    state.tags = t
+  end
+  local s = t.held .. text
+  t.held = ""
+  while s ~= "" and t.phase ~= "out" do s = tagged[t.phase](t, s, piece) end
+  if s ~= "" then piece.text = (piece.text or "") .. s end
+end
+
+-- untagged gives what was held back when the text has ended.
+local function untagged(state, piece)
+  local t = state.tags
+  if not t then return end
+  local held, phase = t.held, t.phase
+  t.held = ""
+  if phase == "start" and held ~= "" then
+    piece.text = (piece.text or "") .. held
+  elseif phase == "thinks" then
+    t.phase = "out"
+    if held ~= "" then piece.reasoning = (piece.reasoning or "") .. held end
+    -- What was taken for thoughts never ended: it was the answer.
+    if t.all then
+      t.seen = false
+      piece.text = (piece.text or "") .. table.concat(t.all) .. held
+    end
+  end
+end
+
 -- content is a string, or an array of parts (Mistral: thinking and text).
-local function content(c, piece)
+local function content(c, piece, state, o)
   if type(c) == "string" then
-    piece.text = c
+    if o.think_tags and c ~= "" then untag(state, c, piece, o.think_tags) else piece.text = c end
     return
   end
   if type(c) ~= "table" then return end
@@ -47,7 +137,11 @@ local function content(c, piece)
     local kind = get(part, "type")
     if kind == "text" then
       piece.text = (piece.text or "") .. (str(get(part, "text")) or "")
+    elseif kind == "refusal" then
+      piece.refusal = (piece.refusal or "") .. (str(get(part, "refusal")) or "")
     elseif kind == "thinking" then
+      state.thinking = state.thinking or { signature = nil }
+      state.thinking.signature = str(get(part, "signature")) or state.thinking.signature
       local t = get(part, "thinking")
       if type(t) == "string" then
         piece.reasoning = (piece.reasoning or "") .. t
@@ -116,15 +210,57 @@ local function material(state)
     end
     out[#out + 1] = { type = "reasoning_details", details = details }
   end
+  if state.thinking then out[#out + 1] = { type = "content", thinking = true, signature = state.thinking.signature } end
+  local t = state.tags
+  if t and t.seen and t.close ~= "" then out[#out + 1] = { type = "think_tags", open = t.open, close = t.close } end
   if #out > 0 then return out end
 end
 
+-- details_text is the reasoning of a server that gives it nowhere else.
+local function details_text(m)
+  local details, out = get(m, "reasoning_details"), nil
+  for _, d in ipairs(type(details) == "table" and details or {}) do
+    local text = str(get(d, "text")) or str(get(d, "summary"))
+    if text then out = (out or "") .. text end
+  end
+  return out
+end
+
+-- options_for gives the options with those of the rules that fit the model.
+local function options_for(source)
+  local o = source.options
+  if not o.rules then return o end
+  local out = {}
+  for k, v in pairs(o) do out[k] = v end
+  for _, rule in ipairs(o.rules) do
+    if source.model:lower():find(rule.model) then
+      for k, v in pairs(rule) do out[k] = v end
+    end
+  end
+  return out
+end
+
+-- options_of is options_for, once for each answer.
+local function options_of(state, source)
+  state.o = state.o or options_for(source)
+  return state.o
+end
+
+-- failed names an error; where a server lost its own thread of a stream it can
+-- still answer in one piece.
+local function failed(e, status, codes)
+  local f = fault(e, status, codes)
+  if f.message:lower():find("invalid diff", 1, true) then f.again = "whole" end
+  return f
+end
+
 -- one turns a choice's delta or message into a piece.
-local function one(choice, m, piece, state, codes)
+local function one(choice, m, piece, state, o)
+  local codes = o.codes
   if type(m) == "table" then
-    content(get(m, "content"), piece)
-    piece.refusal = str(get(m, "refusal"))
-    local thought = str(get(m, "reasoning_content")) or str(get(m, "reasoning"))
+    content(get(m, "content"), piece, state, o)
+    piece.refusal = str(get(m, "refusal")) or piece.refusal
+    local thought = str(get(m, "reasoning_content")) or str(get(m, "reasoning")) or details_text(m)
     if thought then piece.reasoning = (piece.reasoning or "") .. thought end
     tools(get(m, "tool_calls"), piece)
     local old = get(m, "function_call")
@@ -133,6 +269,7 @@ local function one(choice, m, piece, state, codes)
   end
   local finish = get(choice, "finish_reason")
   if type(finish) == "string" and finish ~= "" then
+    untagged(state, piece)
     local native = get(choice, "native_finish_reason")
     local err = get(choice, "error")
     if finish == "error" or finish == "network_error" or native == "network_error" or err then
@@ -146,11 +283,14 @@ local function one(choice, m, piece, state, codes)
 end
 
 local function transform_stream_chunk(event, state, source)
+  local o = options_of(state, source)
   if event.event == "@end" then
-    local m = material(state)
-    return m and { replay = m } or nil
+    local piece = {}
+    untagged(state, piece)
+    piece.replay = material(state)
+    return piece
   end
-  local e, codes = event.json, source.options.codes
+  local e, codes = event.json, o.codes
   if not e then
     if event.data == "[DONE]" then return { done = true } end
     if event.event == "error" then return { error = fault(event.data, 0, codes) } end
@@ -159,36 +299,41 @@ local function transform_stream_chunk(event, state, source)
   local piece = { usage = usage_of(get(e, "usage") or get(e, "x_groq", "usage")), model = str(get(e, "model")) }
   local choice = get(e, "choices", 1)
   if choice then
-    one(choice, get(choice, "delta") or get(choice, "message"), piece, state, codes)
+    one(choice, get(choice, "delta") or get(choice, "message"), piece, state, o)
     piece.usage = piece.usage or usage_of(get(choice, "usage"))
   end
   local err = envelope(e)
   if err then
-    piece.error = fault(err, 0, codes)
+    piece.error = failed(err, 0, codes)
     piece.finish = nil
   elseif event.event == "error" then
-    piece.error = fault(e, 0, codes)
+    piece.error = failed(e, 0, codes)
   end
   return piece
 end
 
 local function transform_response(body, state, source)
-  local err, codes = envelope(body), source.options.codes
+  local err, o = envelope(body), options_of(state, source)
   local choice = get(body, "choices", 1)
   local piece = { usage = usage_of(get(body, "usage")), model = str(get(body, "model")) }
-  if choice then one(choice, get(choice, "message") or get(choice, "delta"), piece, state, codes) end
+  if choice then one(choice, get(choice, "message") or get(choice, "delta"), piece, state, o) end
   if err then
-    piece.error = fault(err, 200, codes)
+    piece.error = fault(err, 200, o.codes)
     piece.finish = nil
   elseif not choice then
     piece.error = { kind = "server", code = "no_choices", message = "the answer holds no choice" }
   end
+  untagged(state, piece)
   piece.replay = material(state)
   piece.done = true
   return piece
 end
 
 -- Requests -------------------------------------------------------------------
+
+local function image(p)
+  return { type = "image_url", image_url = { url = "data:" .. p.media_type .. ";base64," .. p.data } }
+end
 
 local function parts_of(m)
   local media = false
@@ -199,7 +344,7 @@ local function parts_of(m)
     if p.type == "text" then
       out[#out + 1] = { type = "text", text = p.text }
     elseif p.type == "image" then
-      out[#out + 1] = { type = "image_url", image_url = { url = "data:" .. p.media_type .. ";base64," .. p.data } }
+      out[#out + 1] = image(p)
     elseif p.type == "audio" then
       out[#out + 1] = { type = "input_audio", input_audio = { data = p.data, format = p.media_type:match("/(.*)$") } }
     end
@@ -216,6 +361,12 @@ local function recall(m, out, want)
       out.reasoning_content = m.reasoning or ""
     elseif item.type == "reasoning_details" then
       out.reasoning_details = json.pick(m.replay, i, "details")
+    elseif item.type == "think_tags" then
+      out.content = item.open .. (m.reasoning or "") .. item.close .. m.text
+    elseif item.type == "content" and item.thinking then
+      out.content = json.array()
+      out.content[1] = { type = "thinking", thinking = { { type = "text", text = m.reasoning or "" } }, signature = item.signature, closed = true }
+      if m.text ~= "" then out.content[2] = { type = "text", text = m.text } end
     end
   end
   -- Some refuse a call without its reasoning, also where another model made it.
@@ -236,20 +387,6 @@ local function assistant(m, o)
   -- Servers that reason between tools want their reasoning back with the calls,
   -- and mostly only with them.
   recall(m, out, o.replay)
-  return out
-end
-
--- options_for gives the options with those of the rules that fit the model.
-local function options_for(source)
-  local o = source.options
-  if not o.rules then return o end
-  local out = {}
-  for k, v in pairs(o) do out[k] = v end
-  for _, rule in ipairs(o.rules) do
-    if source.model:lower():find(rule.model) then
-      for k, v in pairs(rule) do out[k] = v end
-    end
-  end
   return out
 end
 
@@ -283,17 +420,39 @@ local function schema(req, body, o)
   end
 end
 
+-- pictures of tools' results, which a tool message cannot carry, follow the last
+-- of the results as a message of the user.
+local function pictures(m, list)
+  local media = false
+  for _, p in ipairs(m.parts) do media = media or p.data ~= nil end
+  if not media then return end
+  table.insert(list, { type = "text", text = "Result of " .. (m.name or "the tool") .. ":" })
+  for _, p in ipairs(m.parts) do
+    if p.type == "image" then table.insert(list, image(p)) end
+  end
+end
+
 local function messages(req, o)
-  local out = json.array()
+  local out, list = json.array(), json.array()
   for i, m in ipairs(req.messages) do
     if m.role == "assistant" then
-      out[i] = assistant(m, o)
+      if m.text ~= "" or #m.calls > 0 then out[#out + 1] = assistant(m, o) end
     elseif m.role == "tool" then
-      out[i] = { role = "tool", tool_call_id = m.call_id, content = m.text }
+      pictures(m, list)
+      local text = m.text
+      if text == "" and #m.parts > 0 then text = "(See the picture that follows.)" end
+      out[#out + 1] = { role = "tool", tool_call_id = m.call_id, content = text, name = o.tool_names and m.name or nil }
+      local following = req.messages[i + 1]
+      if #list > 0 and not (following and following.role == "tool") then
+        out[#out + 1] = { role = "user", content = list }
+        list = json.array()
+      end
     elseif m.role == "system" then
-      out[i] = { role = o.system_role, content = m.text }
+      out[#out + 1] = { role = o.system_role, content = m.text }
     else
-      out[i] = { role = m.role, content = parts_of(m) }
+      local before = out[#out]
+      if o.between and before and before.role == "tool" then out[#out + 1] = { role = "assistant", content = o.between } end
+      out[#out + 1] = { role = m.role, content = parts_of(m) }
     end
   end
   return out
@@ -347,10 +506,23 @@ local function classify_error(status, _, body, source)
   return errors.classified(status, body, source.options.codes)
 end
 
+local function embed_request(req, source)
+  return { model = source.model, input = req.texts, dimensions = req.dimensions, encoding_format = source.options.embed_format or nil }
+end
+
+local function embed_response(body, source)
+  local err = envelope(body)
+  if err and get(body, "data") == nil then return { error = fault(err, 200, source.options.codes) } end
+  local vectors = json.array()
+  -- The order of the answer is not promised; the index is.
+  for i, d in ipairs(get(body, "data") or {}) do vectors[(get(d, "index") or i - 1) + 1] = get(d, "embedding") end
+  return { vectors = vectors, usage = { input = get(body, "usage", "prompt_tokens") } }
+end
+
 return {
   contract = 1,
   name = "openai",
-  version = "1.1.0",
+  version = "1.2.0",
   base_url = "https://api.openai.com/v1",
   endpoint = "/chat/completions",
   framing = "sse",
@@ -371,6 +543,15 @@ return {
     -- replay of reasoning: "seen" sends back with tool calls what the server sent,
     -- "always" with every answer, "fill" also "" where there was none, "never".
     replay = "seen",
+    -- think_tags takes thoughts out of the text: true where they stand between
+    -- <think> and </think> at its beginning, "implied" where the first tag is
+    -- left out.
+    think_tags = false,
+    -- between is what an assistant says between results and a new question, for
+    -- servers that want somebody to speak there.
+    between = false,
+    -- embed_format asks for embeddings as "base64" or "float"; false for neither.
+    embed_format = "base64",
     -- thinking maps an effort to fields of the body; on stands for those missing.
     thinking = {
       off = { reasoning_effort = "none" }, on = {}, minimal = { reasoning_effort = "minimal" }, low = { reasoning_effort = "low" },
@@ -388,4 +569,7 @@ return {
   transform_response = transform_response,
   transform_stream_chunk = transform_stream_chunk,
   classify_error = classify_error,
+  embed_endpoint = "/embeddings",
+  embed_request = embed_request,
+  embed_response = embed_response,
 }
