@@ -80,6 +80,7 @@ type cli struct {
 	Tokens    tokensCmd    `cmd:"" help:"Named tokens for programs and other people."`
 	Config    configCmd    `cmd:"" help:"The settings."`
 	Providers providersCmd `cmd:"" help:"The model sources."`
+	Plugins   pluginsCmd   `cmd:"" help:"The plugins of the node."`
 	Events    eventsCmd    `cmd:"" help:"Show events as they come."`
 	Logs      logsCmd      `cmd:"" help:"Show the log of the node."`
 	Usage     usageCmd     `cmd:"" help:"Show tokens used since the node started."`

@@ -37,6 +37,8 @@ type (
 	Value         = api.Value
 	Values        = api.Values
 	ValuesSet     = api.ValuesSet
+	Plugin        = api.Plugin
+	Plugins       = api.Plugins
 	Source        = api.Source
 	SourceView    = api.SourceView
 	Sources       = api.Sources
