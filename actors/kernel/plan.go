@@ -187,7 +187,7 @@ func join(list []kit.Facility) string {
 func restart(r kit.Restart) string {
 	if r.Intensity == 0 {
 		if r.Escalate {
-			return "never, ends the node"
+			return "never, escalate"
 		}
 		return "never"
 	}

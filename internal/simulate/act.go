@@ -154,5 +154,5 @@ func (w *world) whenUp(do func()) {
 }
 
 func (w *world) stop(conversation string) {
-	w.ask("agents/main/scheduler", &messages.StopAll{Conversation: conversation, Principal: &messages.Principal{Id: "owner"}}, func(proto.Message) {})
+	w.ask("channels", &messages.StopAll{Conversation: conversation, Principal: &messages.Principal{Id: "owner"}}, func(proto.Message) {})
 }

@@ -207,9 +207,6 @@ func (c *checks) finalTask(r *messages.InboxRecord) {
 
 // mayBeSilent tells whether the word of an end may have been lost: it was on disk before something broke.
 func (c *checks) mayBeSilent(t *messages.TaskRecord) bool {
-	if t.GetReason() == "unknown_agent" || t.GetReason() == "agent_destroyed" {
-		return true // whoever asked was told
-	}
 	for _, b := range c.breaks {
 		if b.UnixMicro() >= t.GetEndedUs() {
 			return true

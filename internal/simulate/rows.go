@@ -21,9 +21,11 @@ import (
 
 // The restart rows of the kernel's table.
 var (
-	core = kit.Restart{Intensity: 5, Period: time.Minute, Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second, Escalate: true}
-	part = kit.Restart{Intensity: 10, Period: time.Minute, Backoff: 100 * time.Millisecond, MaxBackoff: 10 * time.Second}
-	once = kit.Restart{}
+	core  = kit.Restart{Intensity: 5, Period: time.Minute, Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second, Escalate: true}
+	part  = kit.Restart{Intensity: 10, Period: time.Minute, Backoff: 100 * time.Millisecond, MaxBackoff: 10 * time.Second}
+	fatal = kit.Restart{Escalate: true}
+	whole = kit.Restart{Escalate: true}
+	once  = kit.Restart{}
 )
 
 // row is an actor that stands at the top of the tree.
@@ -57,7 +59,7 @@ func (w *world) rows() []row {
 			return &settings{values: w.values, asked: map[string]kit.Event{}, subs: map[string][]string{}}
 		})},
 		{path: "ledger", provides: kit.FacilityLedger, props: func() kit.Props {
-			return with(wide(ledger.Props(ledger.Deps{Engine: w.disk})), core)
+			return with(wide(ledger.Props(ledger.Deps{Engine: w.disk})), fatal)
 		}},
 		{path: "providers", layer: 1, provides: kit.FacilityProviders, props: stub("providers", core, func() kit.Machine { return newVendor(w.outside) })},
 		{path: "memory/context", layer: 1, provides: kit.FacilityContext, props: func() kit.Props {
@@ -112,7 +114,7 @@ func (w *world) kinds() map[string]host.Kind {
 			s, err := spec(params)
 			return with(wide(scheduler.Props(scheduler.Params{
 				Agent: s, Ledger: at("ledger"), AgentActor: at("agents/" + s.GetAgent()), MaxRounds: w.plan.rounds,
-			})), core), err
+			})), whole), err
 		},
 		turn.Kind: func(params proto.Message) (kit.Props, error) {
 			start, ok := params.(*messages.StartTurn)

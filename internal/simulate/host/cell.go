@@ -152,6 +152,9 @@ func (c *cell) pushUser(i item)    { c.user.push(i); c.settle() }
 // settle enters the cell among those with something to do, or takes it out.
 func (c *cell) settle() {
 	h := c.h
+	if h.gone {
+		return
+	}
 	able := c.control.len() > 0 || c.user.len() > 0 && (c.over || !c.failed && !c.restarting && !c.paused)
 	switch {
 	case able && c.index < 0:
