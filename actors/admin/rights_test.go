@@ -141,8 +141,13 @@ func TestRightsOfEveryRoute(t *testing.T) {
 func TestNobodyIsNotTheOwner(t *testing.T) {
 	f := &face{}
 	for _, p := range []*messages.Principal{
-		nil, {}, {Id: "owner"}, {Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER}, {Kind: messages.PrincipalKind_PRINCIPAL_KIND_TOKEN},
-		{Id: "x", Kind: messages.PrincipalKind_PRINCIPAL_KIND_NODE}, {Id: "x", Kind: messages.PrincipalKind_PRINCIPAL_KIND_SYSTEM},
+		nil,
+		{},
+		{Id: "owner"},
+		{Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER},
+		{Kind: messages.PrincipalKind_PRINCIPAL_KIND_TOKEN},
+		{Id: "x", Kind: messages.PrincipalKind_PRINCIPAL_KIND_NODE},
+		{Id: "x", Kind: messages.PrincipalKind_PRINCIPAL_KIND_SYSTEM},
 	} {
 		for _, need := range []right{forOwner, forDeciders, forAskers, right(99)} {
 			if f.holds(p, need) {

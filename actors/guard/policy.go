@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"homeagent/actors/kit"
@@ -128,15 +129,13 @@ func sentence(v messages.Verdict, class, who, key string) string {
 
 // mayDecide tells whether somebody may answer questions: the owner, and people whom the owner named by their id.
 func mayDecide(values *kit.Values, p *messages.Principal) bool {
-	switch p.GetKind() {
-	case messages.PrincipalKind_PRINCIPAL_KIND_OWNER:
-		return p.GetId() != ""
-	case messages.PrincipalKind_PRINCIPAL_KIND_PERSON:
-		for _, id := range values.List(configs.KeyGuardDeciders) {
-			if id == p.GetId() {
-				return true
-			}
-		}
+	switch {
+	case p.GetId() == "":
+		return false
+	case p.GetKind() == messages.PrincipalKind_PRINCIPAL_KIND_OWNER:
+		return true
+	case p.GetKind() == messages.PrincipalKind_PRINCIPAL_KIND_PERSON:
+		return slices.Contains(values.List(configs.KeyGuardDeciders), p.GetId())
 	}
 	return false
 }

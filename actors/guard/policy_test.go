@@ -210,8 +210,12 @@ func TestWhoDecides(t *testing.T) {
 		}
 	}
 	for _, p := range []*messages.Principal{
-		nil, nobody, robot, cook, {Id: "person:bob", Kind: guest.GetKind()}, {Id: "person:anna"}, {Kind: owner.GetKind()},
-		{Id: "owner", Kind: guest.GetKind()}, {Id: "person:anna", Kind: robot.GetKind()},
+		nil, nobody, robot, cook,
+		{Id: "person:bob", Kind: guest.GetKind()},
+		{Id: "person:anna"},
+		{Kind: owner.GetKind()},
+		{Id: "owner", Kind: guest.GetKind()},
+		{Id: "person:anna", Kind: robot.GetKind()},
 	} {
 		if mayDecide(&v, p) {
 			t.Errorf("%v may", p)

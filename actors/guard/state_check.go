@@ -123,11 +123,14 @@ func (m *machine) standing(x *entry) *messages.CallVerdict {
 		return denied("A person has denied this call." + said(x.a.GetNote()))
 	case messages.ApprovalState_APPROVAL_STATE_EXPIRED:
 		return denied("Nobody has decided about this call in time.")
-	}
-	if x.a.GetReleasedFor() == releasedEnded {
+	case messages.ApprovalState_APPROVAL_STATE_RELEASED:
+		if x.a.GetReleasedFor() != releasedEnded {
+			return nil
+		}
 		return denied(taskEnded)
+	default:
+		return denied("What was asked about this call is not known any more.")
 	}
-	return nil
 }
 
 const taskEnded = "The task has ended; its calls do not run any more."

@@ -234,10 +234,10 @@ func (m *machine) onTask(corr string, t *messages.TaskStatus) {
 		return
 	}
 	delete(m.asked, task)
-	switch t.GetState() {
-	case messages.TaskState_TASK_STATE_ENDED:
+	switch s := t.GetState(); {
+	case s == messages.TaskState_TASK_STATE_ENDED:
 		m.releaseTask(task)
-	case messages.TaskState_TASK_STATE_PARKED:
+	case s == messages.TaskState_TASK_STATE_PARKED:
 		m.tellTwice(task)
 	}
 }
