@@ -67,6 +67,7 @@ type state struct {
 	draining bool
 	early    []kit.Event
 	timers   map[string]*timer
+	sorted   []string // their ids; nil when timers came or went since
 	waits    map[string]*wait
 	last     uint64
 	runs     int
@@ -173,7 +174,7 @@ func (s *state) onLoaded(m loaded) {
 	}
 	for _, r := range m.Records {
 		t := &timer{record: r}
-		s.timers[r.GetTimer().GetTimerId()] = t
+		s.insert(r.GetTimer().GetTimerId(), t)
 		s.plan(t)
 		if next := t.get().GetNextUs(); next != 0 && t.schedule != nil && t.get().GetKind() == messages.TimerKind_TIMER_KIND_CRON {
 			if slot, ok := t.schedule.Next(time.UnixMicro(next - 1)); !ok || slot.UnixMicro() != next {
@@ -262,7 +263,20 @@ func (s *state) zoneOf(m *messages.ConfigChanged) *time.Location {
 	return s.p.Zone
 }
 
-func (s *state) ids() []string { return slices.Sorted(maps.Keys(s.timers)) }
+// ids of all timers in order.
+func (s *state) ids() []string {
+	if s.sorted == nil {
+		s.sorted = slices.Sorted(maps.Keys(s.timers))
+	}
+	return s.sorted
+}
+
+func (s *state) insert(id string, t *timer) { s.timers[id], s.sorted = t, nil }
+
+func (s *state) remove(id string) {
+	delete(s.timers, id)
+	s.sorted = nil
+}
 
 // onError handles an error in place of an answer.
 func (s *state) onError(corr string, err *messages.Error) {
@@ -329,7 +343,7 @@ func (s *state) sweep() {
 		}
 		done := max(t.record.GetTakenUs(), t.get().GetLastUs(), t.get().GetCreatedUs())
 		if s.now.UnixMicro()-done > s.p.Keep.Microseconds() {
-			delete(s.timers, id)
+			s.remove(id)
 			s.add(kit.Send{To: s.p.Ledger, Msg: &messages.LedgerExecute{Silent: true, Ops: []*messages.LedgerOp{engine.Delete(id)}}})
 		}
 	}

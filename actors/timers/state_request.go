@@ -184,7 +184,7 @@ func (s *state) keep(m *messages.Timer, sch *engine.Schedule, done answer) {
 	}
 	before, planned := t.record, t.schedule
 	t.record, t.schedule = record, sch
-	s.timers[id] = t
+	s.insert(id, t)
 	s.store(record, func(err *messages.Error) {
 		if err == nil {
 			s.show()
@@ -194,7 +194,7 @@ func (s *state) keep(m *messages.Timer, sch *engine.Schedule, done answer) {
 		if t.record == record { // nothing was built on it
 			t.record, t.schedule = before, planned
 			if before == nil {
-				delete(s.timers, id)
+				s.remove(id)
 			}
 		}
 		done(nil, err)
@@ -224,7 +224,7 @@ func (s *state) delete(which, agent string, done answer) {
 		return
 	}
 	id := t.get().GetTimerId()
-	delete(s.timers, id)
+	s.remove(id)
 	if t.run != nil { // its task, if there is one already, goes on
 		s.runs--
 	}
@@ -232,7 +232,7 @@ func (s *state) delete(which, agent string, done answer) {
 		if err != nil {
 			if s.timers[id] == nil {
 				t.run = nil
-				s.timers[id] = t
+				s.insert(id, t)
 			}
 			done(nil, err)
 			return
