@@ -178,3 +178,45 @@ func TestRoot(t *testing.T) {
 	s.Step(0, kit.Event{Msg: kit.Ended{Name: "main"}})
 	s.Done()
 }
+
+// TestStopCascades holds that a stop reaches the residents it is meant for and is answered with the sum.
+func TestStopCascades(t *testing.T) {
+	cook := &messages.AgentSpec{Agent: "main/resident/cook", Parent: "main", OriginConversation: "c"}
+	scout := &messages.AgentSpec{Agent: "main/resident/scout", Parent: "main", OriginConversation: "d"}
+	h := begin(t, "stop", mainSpec, cook, scout)
+	stop := func(corr, conversation string) kit.Event {
+		return kit.Event{From: kit.Path("agents/main/scheduler"), Corr: corr, Msg: &messages.StopAll{Conversation: conversation}}
+	}
+	h.Note("all of them")
+	h.step(stop("children/1", ""))
+	h.answer(t, &messages.StopAll{}, &messages.StopResult{Stopped: 1, Quota: 2})
+	h.answer(t, &messages.StopAll{}, &messages.Error{Code: "actor_gone"})
+	h.Note("only those of one conversation; none of a third")
+	h.step(stop("children/2", "c"))
+	h.answer(t, &messages.StopAll{}, &messages.StopResult{Stopped: 1})
+	h.step(stop("children/3", "e"))
+	h.Done()
+}
+
+// TestStoppedTurnsReportToNobody holds that what a resident's turn says after a stop makes no work for its parent.
+func TestStoppedTurnsReportToNobody(t *testing.T) {
+	h := begin(t, "stop_report", &messages.AgentSpec{Agent: "main/resident/cook", Parent: "main", OriginChannel: "cli", OriginConversation: "c"})
+	spawn := func(id string) kit.Event {
+		return kit.Event{From: kit.Path("agents/main/resident/cook/scheduler"), Corr: id, Msg: &messages.SpawnTurn{Start: &messages.StartTurn{
+			Generation: 1, Task: &messages.PendingTask{Input: &messages.Input{Id: id, Conversation: "cook"}},
+		}}}
+	}
+	says := func(task string) kit.Event {
+		return kit.Event{From: kit.Path("agents"), Corr: "out", Msg: &messages.SendOutput{Output: &messages.OutputIntent{
+			OutputId: task + "/o1", TaskId: task, Parts: []*messages.Part{{Content: &messages.Part_Text{Text: "soup"}}},
+		}}}
+	}
+	h.step(spawn("w"))
+	h.step(kit.Event{From: kit.Path("agents/main/resident/cook/scheduler"), Corr: "children/1", Msg: &messages.StopAll{}})
+	h.step(says("w"))
+	h.Note("a turn that comes after the stop is heard")
+	h.step(spawn("x"))
+	h.step(says("x"))
+	h.answer(t, &messages.SubmitInput{}, &messages.SubmitResult{InputId: "r"})
+	h.Done()
+}

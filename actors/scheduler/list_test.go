@@ -226,6 +226,24 @@ func TestResumption(t *testing.T) {
 				w.t.Fatalf("%d suspended, %d resumed by this process", c.GetSuspended(), c.GetResumed())
 			}
 		},
+		"R5 the order of the stack is that of the suspensions, not that of the inputs": func(_ *testing.T, w *world) {
+			for i, id := range []string{"top", "middle", "bottom"} {
+				w.ledger.tasks[id] = &taskSim{PendingTask: messages.PendingTask{
+					Input: input(id, 2, id), Sequence: uint64(i + 1), State: messages.TaskState_TASK_STATE_SUSPENDED,
+					Journal: []*messages.JournalEntry{
+						{Kind: messages.JournalKind_JOURNAL_KIND_SUSPENDED, AtUs: 9},
+						{Kind: messages.JournalKind_JOURNAL_KIND_SUSPENDED, AtUs: int64(30 - i)},
+					},
+				}}
+			}
+			w.ledger.tasks["ran"] = &taskSim{PendingTask: messages.PendingTask{
+				Input: input("ran", 0, "ran"), Sequence: 4, State: messages.TaskState_TASK_STATE_RUNNING,
+			}}
+			w.boot()
+			for _, id := range []string{"ran", "top", "middle", "bottom"} {
+				w.done(id)
+			}
+		},
 	})
 }
 

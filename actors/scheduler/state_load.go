@@ -1,7 +1,9 @@
 package scheduler
 
 import (
-	"sort"
+	"cmp"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,9 +134,9 @@ func committed(journal []*messages.JournalEntry) bool {
 
 // approvalsOf are those for which a turn parked last.
 func approvalsOf(journal []*messages.JournalEntry) []string {
-	for i := len(journal) - 1; i >= 0; i-- {
-		if journal[i].GetKind() == messages.JournalKind_JOURNAL_KIND_PARKED {
-			return journal[i].GetApprovals()
+	for _, e := range slices.Backward(journal) {
+		if e.GetKind() == messages.JournalKind_JOURNAL_KIND_PARKED {
+			return e.GetApprovals()
 		}
 	}
 	return nil
@@ -176,15 +178,47 @@ func (s *state) settleSteered() {
 	}
 }
 
-// sortStack orders what was suspended or running before a restart: lower levels deeper, later inputs on top.
+// sortStack puts back the order in which tasks were suspended, with what was running on top. Where a journal does not tell
+// it, lower levels lie deeper and later inputs on top.
 func (s *state) sortStack() {
-	sort.SliceStable(s.stack, func(i, j int) bool {
-		a, b := s.stack[i], s.stack[j]
-		if ea, eb := effective(a), effective(b); ea != eb {
-			return ea < eb
+	cuts := map[*task]int64{}
+	for _, t := range s.stack {
+		at := cutAt(t.journal)
+		if !t.wasCut {
+			at = math.MaxInt64
 		}
-		return a.sequence < b.sequence
+		if at == 0 {
+			slices.SortStableFunc(s.stack, byLevel)
+			return
+		}
+		cuts[t] = at
+	}
+	slices.SortStableFunc(s.stack, func(a, b *task) int {
+		if c := cmp.Compare(cuts[a], cuts[b]); c != 0 {
+			return c
+		}
+		return byLevel(a, b)
 	})
+}
+
+func byLevel(a, b *task) int {
+	if c := cmp.Compare(effective(a), effective(b)); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.input.GetLevel(), b.input.GetLevel()); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.sequence, b.sequence)
+}
+
+// cutAt is when a turn was suspended last; zero when its journal does not say.
+func cutAt(journal []*messages.JournalEntry) int64 {
+	for _, e := range slices.Backward(journal) {
+		if e.GetKind() == messages.JournalKind_JOURNAL_KIND_SUSPENDED {
+			return e.GetAtUs()
+		}
+	}
+	return 0
 }
 
 // reload starts a turn again from what ledger holds. A task that ledger does not know as open any more is let go of.

@@ -113,7 +113,7 @@ func (s *state) highest() *task {
 	return nil
 }
 
-// rearm asks anew whether the one that the cooldown held off, or the head of the highest queue, may preempt what runs.
+// rearm asks anew whether the one that the cooldown held off, or any other, may preempt what runs.
 func (s *state) rearm(held string) {
 	if s.current == nil {
 		s.dispatch()
@@ -122,8 +122,19 @@ func (s *state) rearm(held string) {
 	if t := s.tasks[held]; t != nil && t.queued && s.consider(t) {
 		return
 	}
-	if t := s.highest(); t != nil {
-		s.consider(t)
+	s.considerAll()
+}
+
+// considerAll asks in the order in which interrupts wait. The first one that may preempt need not be the first one: what
+// stands before it may be held off by the cooldown, which is never in a person's way over background work, or meet the
+// running task at its aged level, which is no defence against an interrupt of its own principal.
+func (s *state) considerAll() {
+	for l := topLevel; l > 0; l-- {
+		for t := range s.levels[l].all() {
+			if s.consider(t) {
+				return // the queue has changed
+			}
+		}
 	}
 }
 
@@ -138,9 +149,7 @@ func (s *state) reconsider() {
 		return
 	}
 	s.asked = now
-	if now[1] != nil {
-		s.consider(now[1])
-	}
+	s.considerAll()
 }
 
 // consider lets a waiting task preempt what runs if it may; it reports whether a preemption is under way for it.
@@ -337,10 +346,14 @@ func (s *state) onSuspended(m *messages.Suspended) {
 // push lays the current task on the stack.
 func (s *state) push(t *task) {
 	t.phase, t.since, t.lastCut = suspended, s.now, s.now
-	t.wasCut, t.cutHere = true, true
-	t.preempted++
 	s.stack = append(s.stack, t)
 	s.current = nil
+	if t.wasCut { // it was lost before it went on
+		s.add(s.ledger("", s.setTask(t, messages.TaskState_TASK_STATE_SUSPENDED)))
+		return
+	}
+	t.wasCut, t.cutHere = true, true
+	t.preempted++
 	s.counters.Suspended++
 	s.counters.Preempts[strconv.Itoa(int(s.cut.level))]++
 	s.counters.MaxDepth = max(s.counters.MaxDepth, int32(len(s.stack)))

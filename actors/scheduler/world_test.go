@@ -142,6 +142,9 @@ func (w *world) take(f kit.Send) {
 		if t := w.turnAt(f.To, m.GetGeneration()); t != nil && !t.suspended {
 			t.suspended = true
 			w.stack = append(w.stack, t.id)
+			w.ledger.tasks[t.id].Journal = append(w.ledger.tasks[t.id].Journal, &messages.JournalEntry{
+				Kind: messages.JournalKind_JOURNAL_KIND_SUSPENDED, AtUs: w.now.UnixMicro(),
+			})
 			w.back(kit.Event{Msg: &messages.Suspended{TaskId: t.id, Generation: t.gen, Phase: messages.Phase_PHASE_TOOLS}})
 		}
 	case *messages.Resume:
@@ -346,7 +349,9 @@ func (w *world) park() {
 		return
 	}
 	w.ledger.tasks[t.id].result = true
-	w.ledger.tasks[t.id].Journal = []*messages.JournalEntry{{Kind: messages.JournalKind_JOURNAL_KIND_PARKED, Approvals: []string{"y"}}}
+	w.ledger.tasks[t.id].Journal = append(w.ledger.tasks[t.id].Journal, &messages.JournalEntry{
+		Kind: messages.JournalKind_JOURNAL_KIND_PARKED, Approvals: []string{"y"},
+	})
 	w.held[t.id] = true
 	w.gone(t)
 	w.back(kit.Event{Msg: &messages.Parked{TaskId: t.id, Generation: t.gen, Approvals: []string{"y"}}})
