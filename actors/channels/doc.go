@@ -29,7 +29,7 @@
 // as core.tools.sends says, and no text twice to one place; an answer that it has sent word for word is not sent again.
 //
 // A restart loses the registrations of owners, who register again when they are told, and the outcome of inputs on their
-// way: the asker then learns the state by the input's id. Outputs that were intended and not known as sent by a task that
+// way: they are offered again, and the asker learns the state by the input's id. Outputs that were intended and not known as sent by a task that
 // has ended are sent again at the start, marked as a possible repeat; inputs of agents that are not there are ended as
 // refused (unknown_agent).
 //

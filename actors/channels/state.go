@@ -63,6 +63,7 @@ type state struct {
 	subs     map[string]*submission
 	sends    map[string]*sending
 	absent   map[string]*absent
+	again    bool                       // an earlier incarnation may have accepted inputs and not offered them
 	orphaned map[string]*messages.Input // for agents that are not there; their end is being written
 	stops    map[string]kit.Event       // who waits for the answer to a stop
 	seq      uint64
@@ -113,9 +114,11 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	case kit.Started, kit.Restarted:
 		s.add(s.values.Subscribe(configs.KeyAgentQueueLimit, configs.KeyToolsSends))
 		s.registerTools()
-		if _, again := m.(kit.Restarted); again {
+		first, ok := m.(kit.Started)
+		if !ok {
 			break
 		}
+		s.again = first.Restarts > 0
 		s.add(kit.Send{To: s.p.Ledger, Corr: "unsent", Msg: &messages.LedgerPending{}}, kit.Ready{})
 	case *messages.RegisterChannel:
 		s.onRegister(e, m)

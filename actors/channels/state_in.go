@@ -223,6 +223,18 @@ func (s *state) offerFailed(id string) {
 	s.endOrphan(sub.input)
 }
 
+// offerAgain offers what waits once more: one that was offered already is known, and one that was accepted when this actor
+// failed is known to nobody else.
+func (s *state) offerAgain(m *messages.PendingTasks) {
+	for _, t := range m.GetTasks() {
+		if t.GetState() == messages.TaskState_TASK_STATE_QUEUED {
+			s.add(kit.Send{To: kit.Path("agents/" + t.GetInput().GetAgent() + "/scheduler"), Msg: &messages.Offer{
+				Input: t.GetInput(), Sequence: t.GetSequence(),
+			}})
+		}
+	}
+}
+
 // orphans ends what was accepted for agents that are not there: an earlier process did not live to refuse it.
 func (s *state) orphans(m *messages.PendingTasks) {
 	known := map[string]bool{"": true, mainAgent: true}

@@ -132,6 +132,9 @@ func (s *state) onSent(corr string, m *messages.OutputSent) {
 // onUnsent takes in outputs of ended tasks that an earlier process did not get sent.
 func (s *state) onUnsent(m *messages.PendingTasks) {
 	s.orphans(m)
+	if s.again {
+		s.offerAgain(m)
+	}
 	open := map[string]bool{}
 	for _, t := range m.GetTasks() {
 		open[t.GetInput().GetId()] = true

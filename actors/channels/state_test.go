@@ -69,6 +69,18 @@ func TestWayIn(t *testing.T) {
 	s.Done()
 }
 
+func TestAgain(t *testing.T) {
+	s := kittest.New(t, "again", New(Params{Ledger: kit.Path("ledger")}), start)
+	s.Note("after a failure what waits is offered once more: who knows it answers, and what nobody had offered runs")
+	s.Step(0, kit.Event{Msg: kit.Started{Self: kit.Path("channels"), Restarts: 1, Failure: "boom"}})
+	s.Step(0, kit.Event{Corr: "unsent", Msg: &messages.PendingTasks{Tasks: []*messages.PendingTask{
+		{Input: input("a", "cli", "runs"), Sequence: 1, State: messages.TaskState_TASK_STATE_RUNNING},
+		{Input: input("b", "cli", "waits"), Sequence: 2, State: messages.TaskState_TASK_STATE_QUEUED},
+	}}})
+	s.Step(0, kit.Event{Msg: &messages.InputOutcome{InputId: "b", Outcome: messages.Outcome_OUTCOME_QUEUED, Position: 1}})
+	s.Done()
+}
+
 func TestRefusals(t *testing.T) {
 	s := begin(t, "refusals")
 	s.Step(0, submit(input("a", "fax", "hello")))
