@@ -26,15 +26,15 @@ func (f *face) plugins(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 
 // plugin is GET /api/v1/plugins/{name}, with its settings.
 func (f *face) plugin(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
-	return f.shownPlugin(r.Context(), r.PathValue("name"))
-}
-
-func (f *face) shownPlugin(ctx context.Context, name string) (any, *refusal) {
-	p, no := f.onePlugin(ctx, name)
+	p, no := f.onePlugin(r.Context(), r.PathValue("name"))
 	if no != nil {
 		return nil, no
 	}
-	v, no := ask[*messages.ConfigValues](f, ctx, askLimit, "config", &messages.ConfigList{Prefix: configs.PluginPrefix(name)})
+	return f.shownPlugin(r.Context(), p)
+}
+
+func (f *face) shownPlugin(ctx context.Context, p *messages.PluginView) (any, *refusal) {
+	v, no := ask[*messages.ConfigValues](f, ctx, askLimit, "config", &messages.ConfigList{Prefix: configs.PluginPrefix(p.GetName())})
 	if no != nil {
 		return nil, no
 	}
@@ -96,13 +96,15 @@ func (f *face) turnPlugin(ctx context.Context, name string, on bool) (any, *refu
 	look := time.NewTicker(turnLook)
 	defer look.Stop()
 	for {
-		p, no := f.onePlugin(ctx, name)
+		// The proxy itself has heard of the key by now; plugins may not have heard of it from the proxy.
+		l, no := ask[*messages.PluginList](f, ctx, askLimit, "plugins/"+name, &messages.ListPlugins{})
 		if no != nil {
 			return nil, no
 		}
+		p := l.GetPlugins()[0]
 		off := p.GetState() == messages.PluginState_PLUGIN_STATE_DISABLED
 		if p.GetState() != messages.PluginState_PLUGIN_STATE_STARTING && off != on || limit.Err() != nil {
-			return f.shownPlugin(ctx, name)
+			return f.shownPlugin(ctx, p)
 		}
 		select {
 		case <-look.C:

@@ -24,10 +24,11 @@
 //	ConfigChanged  the plugin is brought up, handed its settings, or brought down, as plugin.<name>.enabled says
 //	CallTool       -> ToolResult, exactly one for each call
 //	CancelTool     ends a call: one that may be made again as cancelled, any other with unknown_outcome; control lane
+//	ListPlugins    -> PluginList of this one: what it says holds after all settings that were changed before it was asked
 //	PluginSpec     of the root: tools or config was restarted
 //	Ok, Error      of tools
 //
-// Phases: starting -> disabled, running or broken; from each of these to each other as keys change. A plugin that
+// Phases: starting -> disabled, running or broken; from each of these to starting as keys change. A plugin that
 // cannot come up is broken until its settings change or a person restarts the proxy. The tools of a plugin that is not
 // running are withdrawn, and its calls end.
 //

@@ -94,6 +94,9 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 		m.onCall(e, msg)
 	case *messages.CancelTool:
 		m.onCancel(msg)
+	case *messages.ListPlugins:
+		m.tell()
+		m.add(e.Reply(&messages.PluginList{Plugins: []*messages.PluginView{m.view}}))
 	case ran:
 		m.onRan(msg)
 	case tell:
@@ -144,6 +147,7 @@ func (m *machine) turn() {
 		m.stale = true
 	case m.enabled():
 		m.working, m.up = true, true
+		m.become(messages.PluginState_PLUGIN_STATE_STARTING, nil)
 		m.add(configure{Settings: maps.Clone(m.values)})
 	case m.up:
 		m.working = true
