@@ -82,8 +82,14 @@ func TestSends(t *testing.T) {
 func TestSendRefusals(t *testing.T) {
 	s := beginTools(t, "send_refusals")
 	for i, a := range []args{
-		{"channel": "fax", "text": "hi"}, {"channel": "agents", "text": "hi"}, {"channel": "", "text": "hi"}, {"channel": "cli", "text": " "},
-		{"channel": "cli", "text": strings.Repeat("x", 65)}, {"channel": "cli", "text": "x", "conversation": "a\nb"}, {"channel": 5}, {"chanel": "cli"},
+		{"channel": "fax", "text": "hi"},
+		{"channel": "agents", "text": "hi"},
+		{"channel": "", "text": "hi"},
+		{"channel": "cli", "text": " "},
+		{"channel": "cli", "text": strings.Repeat("x", 65)},
+		{"channel": "cli", "text": "x", "conversation": "a\nb"},
+		{"channel": 5},
+		{"chanel": "cli"},
 	} {
 		s.Step(0, sendCall(fmt.Sprint("t1/", i), a))
 	}

@@ -312,7 +312,9 @@ func TestDetach(t *testing.T) {
 		s.Step(time.Second, c)
 	}
 	detach := func(id string) { s.Step(0, kit.Event{From: turn, Msg: &messages.DetachCall{CallId: id}}) }
-	ends := func(corr string, r *messages.ToolResult) { s.Step(time.Minute, kit.Event{From: home, Corr: corr, Msg: r}) }
+	ends := func(corr string, r *messages.ToolResult) {
+		s.Step(time.Minute, kit.Event{From: home, Corr: corr, Msg: r})
+	}
 	begin("c1", "lamp")
 	detach("c1")
 	s.Note("again, and a call that is not there")
