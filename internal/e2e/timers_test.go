@@ -226,3 +226,50 @@ func TestTimerOrders(t *testing.T) {
 	}
 	contains(t, n.waiter("timers").must(t).stdout, "no timers")
 }
+
+// TestTimerKilled kills the node again and again right after an input of a timer was accepted, before or after that is
+// recorded: each slot is one task, and the timer counts just those.
+func TestTimerKilled(t *testing.T) {
+	n, v := withVendor(t, providertest.Step{Text: []string{"Done."}})
+	n.waiter("config", "set", "core.timers.min_interval", "1s").must(t)
+	timer := n.addTimer("--every", "1s", "--overlap", "queue", "--name", "ticks", "tick")
+	tasks := map[string]string{} // slot to task
+	note := func(r *tape) {
+		for _, e := range r.all(func(e *api.Event) bool { return e.Timer != nil && e.Timer.Outcome == "ran" }) {
+			slot := e.Timer.Slot.String()
+			if other := tasks[slot]; other != "" && other != e.TaskID {
+				t.Errorf("the slot %s is %s and %s", slot, other, e.TaskID)
+			}
+			tasks[slot] = e.TaskID
+		}
+	}
+	for range rounds(4, 100) {
+		tape := n.replay()
+		tape.await("an input of the timer", func(e *api.Event) bool {
+			return e.Type == api.EventRawInput && strings.HasPrefix(e.Text, "The timer")
+		})
+		n.kill()
+		<-tape.over
+		note(tape)
+		n.start()
+	}
+	n.waiter("timers", "pause", timer.ID).must(t)
+	tape := n.replay()
+	last := n.timers()[timer.ID]
+	if n.input(last.LastTask).State != "ended" {
+		tape.change(last.LastTask, "ended")
+	}
+	note(tape)
+	seen := map[string]bool{}
+	for _, a := range v.bodies() {
+		_, head, ok := strings.Cut(string(a.Messages[len(a.Messages)-1].Content), " is due: ")
+		if !ok {
+			t.Fatalf("the model was asked %s", a.Messages[len(a.Messages)-1].Content)
+		}
+		head, _, _ = strings.Cut(head, " (")
+		seen[head] = true
+	}
+	if uint64(len(seen)) != last.Runs || len(tasks) > len(seen) || last.Runs < 4 {
+		t.Errorf("%d slots reached the model, %d were told of, the timer counts %d: %v", len(seen), len(tasks), last.Runs, last)
+	}
+}
