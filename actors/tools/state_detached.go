@@ -147,13 +147,26 @@ func (m *machine) noticeOf(d *detached) *messages.SubmitInput {
 	}
 	return &messages.SubmitInput{Input: &messages.Input{
 		Id: derivedID(m.now, "call:"+id), IdempotencyKey: "call:" + id, Agent: d.ask.GetAgent(), Channel: d.ask.GetChannel(),
-		Conversation: d.ask.GetConversation(), Principal: d.ask.GetPrincipal(), Source: messages.InputSource_INPUT_SOURCE_TERMINAL,
+		Conversation: d.ask.GetConversation(), Source: messages.InputSource_INPUT_SOURCE_TERMINAL,
+		Principal: &messages.Principal{Id: "call:" + id, Name: d.tool(), Kind: messages.PrincipalKind_PRINCIPAL_KIND_SYSTEM},
+		OnBehalf:  askers(d.ask),
 		Parts: []*messages.Part{{Content: &messages.Part_Text{Text: fmt.Sprintf(
 			"The call of %s that went on by itself %s after %v. Its handle is %s; %s gives the whole result. It begins:\n%s",
 			d.tool(), how, d.ended.Sub(d.from).Round(time.Millisecond), id, toolResult, capped(text, maxNotice),
 		)}}},
 		Taint: d.result.GetTaint(), CreatedUs: m.now.UnixMicro(), PersonWaits: d.ask.GetPersonWaits(), Cause: d.ask.GetTaskId(),
 	}}
+}
+
+// askers are those whose words the turn of a call worked on.
+func askers(c *messages.CallTool) []*messages.Principal {
+	if len(c.GetPrincipals()) > 0 {
+		return c.GetPrincipals()
+	}
+	if c.GetPrincipal() != nil {
+		return []*messages.Principal{c.GetPrincipal()}
+	}
+	return nil
 }
 
 const corrNotice = "notice/"
