@@ -28,6 +28,8 @@ type guard struct {
 	log      *slog.Logger
 	budget   int64
 	salvage  bool
+	// dry changes nothing.
+	dry bool
 
 	// format is that of the data.
 	format   int
@@ -271,7 +273,7 @@ func (g *guard) missing(tornFile string) Damage {
 }
 
 func (g *guard) damaged(items []Damage) error {
-	if g.report.Copy == "" {
+	if g.report.Copy == "" && !g.dry {
 		if err := g.copy(); err != nil {
 			g.log.Error("write-ahead files were not copied aside", "error", err)
 		}
