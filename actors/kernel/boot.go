@@ -197,6 +197,9 @@ func (w *world) openLog() error {
 	}
 	w.onClose("log", w.log.Close)
 	w.logger = w.log.Logger("kernel")
+	for _, m := range strange(w.opt.Environ) {
+		w.logger.Warn("nobody reads a variable of the environment", "name", m.name, "hint", m.hint())
+	}
 	w.metrics = obs.NewMetrics(w.build)
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"homeagent/internal/obs"
 )
 
-// Exit codes.
+// Exit codes: exitFailed also says that what was asked about is not well, exitUsage that it could not be asked.
 const (
 	exitOK     = 0
 	exitFailed = 1
@@ -27,6 +27,9 @@ const (
 type cli struct {
 	Run     runCmd     `cmd:"" default:"withargs" help:"Run the node in the foreground until SIGTERM or Ctrl-C."`
 	Version versionCmd `cmd:"" help:"Show what this program is."`
+	Backup  backupCmd  `cmd:"" help:"Write a backup of the running node, and try it out."`
+	Restore restoreCmd `cmd:"" help:"Make a new data folder from a backup."`
+	Doctor  doctorCmd  `cmd:"" help:"Look at a node's files, environment and process; its store is not opened."`
 }
 
 type runCmd struct {
@@ -60,14 +63,28 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "homed: %v (homed run --help shows the flags)\n", err)
 		return exitUsage
 	}
+	well := true
 	switch k.Command() {
 	case "version":
 		err = c.Version.show(stdout)
+	case "backup <file>":
+		err = c.Backup.run(stdout)
+	case "restore <file>":
+		err = c.Restore.run(stdout)
+	case "doctor":
+		well, err = c.Doctor.run(stdout)
 	default:
 		err = c.Run.serve(stdout, stderr)
 	}
-	if err != nil {
+	var unasked askError
+	switch {
+	case errors.As(err, &unasked):
 		fmt.Fprintln(stderr, "homed:", err)
+		return exitUsage
+	case err != nil:
+		fmt.Fprintln(stderr, "homed:", err)
+		return exitFailed
+	case !well:
 		return exitFailed
 	}
 	return exitOK
