@@ -131,6 +131,19 @@ func TestPreemption(t *testing.T) {
 				w.done(id)
 			}
 		},
+		"P8 the displaced one goes before those of its level that were accepted earlier": func(_ *testing.T, w *world) {
+			w.say("a", 2, person)
+			w.say("b", 3, who("guest"))
+			w.done("b")
+			w.pass(time.Minute)
+			w.say("waits", 3, who("guest")) // a has aged to 3
+			w.offer(input("own", 3, "own", interrupting))
+			w.offer(input("k", 4, "k", who("kernel")))
+			w.settle()
+			for _, id := range []string{"k", "own", "a", "waits"} {
+				w.done(id)
+			}
+		},
 		"P9 age protects against others, not against the principal's own interrupt": func(_ *testing.T, w *world) {
 			w.say("a", 2, person)
 			w.say("b", 3, who("guest"))
@@ -300,6 +313,17 @@ func TestStops(t *testing.T) {
 			w.say("new", 2)
 			w.done("new")
 		},
+		"X3 what had joined a turn that was past its commit does not run by itself": func(_ *testing.T, w *world) {
+			w.say("a", 2, steering)
+			w.say("joins", 2, steering)
+			w.deaf["a"] = true
+			w.stop("", "s")
+			w.settle()
+			w.finish(w.active(), &messages.Finished{End: messages.End_END_ANSWERED, Reason: "ok", Unanswered: []string{"joins"}})
+			w.settle()
+			w.over("a", "answered ok")
+			w.over("joins", "stopped stop")
+		},
 		"X4 a power cut revives nothing, and one conversation is one conversation": func(_ *testing.T, w *world) {
 			build(w)
 			w.say("d", 1, inside("d"), job)
@@ -460,6 +484,17 @@ func TestIsolation(t *testing.T) {
 				w.settle()
 			}
 			w.over("a", "failed crash_loop")
+			w.done("b")
+		},
+		"G2 a task that ledger does not know as open is let go of": func(_ *testing.T, w *world) {
+			w.say("a", 2)
+			w.say("b", 2)
+			w.ledger.tasks["a"].end = &messages.EndTask{TaskId: "a", End: messages.End_END_REFUSED, Reason: "unknown_agent"}
+			w.kill(w.active().at, "panic")
+			w.settle()
+			if w.m.tasks["a"] != nil {
+				w.t.Fatal("it is still held")
+			}
 			w.done("b")
 		},
 		"G3 power cuts in a long turn that gets further each time do not end it": func(_ *testing.T, w *world) {

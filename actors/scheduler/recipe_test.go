@@ -149,6 +149,14 @@ func TestSteerInstants(t *testing.T) {
 		}
 		w.drain()
 	})
+	t.Run("strangers without a name are not one", func(t *testing.T) {
+		w := play(t)
+		w.say("a", 2, steering, who(""))
+		if got := w.say("b", 2, steering, who("")); got != messages.Outcome_OUTCOME_QUEUED {
+			t.Errorf("outcome %v", got)
+		}
+		w.drain()
+	})
 	t.Run("of others where the channel lets them", func(t *testing.T) {
 		joint := func(i *messages.Input) { i.Joint = true }
 		w := play(t)
