@@ -128,6 +128,15 @@ func TestOverrides(t *testing.T) {
 			t.Errorf("%s: %v (%s), want %v", c.name, got.verdict, got.reason, c.want)
 		}
 	}
+	resident := of(owner)
+	resident.Agent = "main/resident/cook"
+	strict := []string{configs.GuardKey("agent", "read"), "deny"}
+	if got := ruled(resident, tool("x", messages.ToolClass_TOOL_CLASS_READ), strict...); got.verdict != deny {
+		t.Errorf("a resident on behalf of the owner is ruled as the owner alone: %v", got)
+	}
+	if got := ruled(of(owner), tool("x", messages.ToolClass_TOOL_CLASS_READ), strict...); got.verdict != allow {
+		t.Errorf("the rule of residents holds for main: %v", got)
+	}
 	var v kit.Values
 	v.Take(policy(key, "deny"))
 	if got := rule(&v, of(owner), call("c", "X", "{}"), tool("X", messages.ToolClass_TOOL_CLASS_READ)); got.verdict != deny {
