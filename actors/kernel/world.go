@@ -90,8 +90,12 @@ func (w *world) settings() *configs.Snapshot { return w.registry.Snapshot() }
 
 // openStore opens the store with the engines over it.
 func (w *world) openStore() error {
-	db, err := store.Open(w.layout.Store(), store.Options{
-		Logger: w.log.Logger("store"), Reserve: w.opt.Reserve, Salvage: w.opt.Salvage, Broken: w.storeBroken,
+	var db *store.DB
+	err := inFreshPages(func() (err error) {
+		db, err = store.Open(w.layout.Store(), store.Options{
+			Logger: w.log.Logger("store"), Reserve: w.opt.Reserve, Salvage: w.opt.Salvage, Broken: w.storeBroken,
+		})
+		return err
 	})
 	if errors.Is(err, store.ErrDamaged) {
 		return fmt.Errorf("%w; restore a backup, or start homed with --salvage to go on without what is missing", err)
