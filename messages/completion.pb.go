@@ -398,7 +398,9 @@ type RecalledItem struct {
 	// Who said it: user, agent, or a fact's source.
 	Speaker string `protobuf:"bytes,6,opt,name=speaker,proto3" json:"speaker,omitempty"`
 	// Conversation it comes from.
-	Conversation  string `protobuf:"bytes,7,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	Conversation string `protobuf:"bytes,7,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	// Taint of what it was said or learnt from; unspecified counts as foreign.
+	Taint         Taint `protobuf:"varint,8,opt,name=taint,proto3,enum=homeagent.v1.Taint" json:"taint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -480,6 +482,13 @@ func (x *RecalledItem) GetConversation() string {
 		return x.Conversation
 	}
 	return ""
+}
+
+func (x *RecalledItem) GetTaint() Taint {
+	if x != nil {
+		return x.Taint
+	}
+	return Taint_TAINT_UNSPECIFIED
 }
 
 // CompletionRequest is a request to a model, free of any vendor's form. Made by turn.
@@ -1463,7 +1472,7 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\treasoning\x18\x06 \x01(\tR\treasoning\x12\x16\n" +
 	"\x06replay\x18\a \x01(\fR\x06replay\x12#\n" +
 	"\rreplay_source\x18\b \x01(\tR\freplaySource\x12\x16\n" +
-	"\x06failed\x18\t \x01(\bR\x06failed\"\xad\x01\n" +
+	"\x06failed\x18\t \x01(\bR\x06failed\"\xd8\x01\n" +
 	"\fRecalledItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x13\n" +
@@ -1471,7 +1480,8 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\x03via\x18\x04 \x01(\tR\x03via\x12\x14\n" +
 	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x18\n" +
 	"\aspeaker\x18\x06 \x01(\tR\aspeaker\x12\"\n" +
-	"\fconversation\x18\a \x01(\tR\fconversation\"\x8d\x04\n" +
+	"\fconversation\x18\a \x01(\tR\fconversation\x12)\n" +
+	"\x05taint\x18\b \x01(\x0e2\x13.homeagent.v1.TaintR\x05taint\"\x8d\x04\n" +
 	"\x11CompletionRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x14\n" +
@@ -1622,34 +1632,36 @@ var file_messages_completion_proto_goTypes = []any{
 	(*CompletionAttempt)(nil), // 15: homeagent.v1.CompletionAttempt
 	(*Part)(nil),              // 16: homeagent.v1.Part
 	(*ToolInvocation)(nil),    // 17: homeagent.v1.ToolInvocation
-	(*ToolDef)(nil),           // 18: homeagent.v1.ToolDef
-	(*Address)(nil),           // 19: homeagent.v1.Address
-	(*Error)(nil),             // 20: homeagent.v1.Error
+	(Taint)(0),                // 18: homeagent.v1.Taint
+	(*ToolDef)(nil),           // 19: homeagent.v1.ToolDef
+	(*Address)(nil),           // 20: homeagent.v1.Address
+	(*Error)(nil),             // 21: homeagent.v1.Error
 }
 var file_messages_completion_proto_depIdxs = []int32{
 	0,  // 0: homeagent.v1.ChatMessage.role:type_name -> homeagent.v1.Role
 	16, // 1: homeagent.v1.ChatMessage.parts:type_name -> homeagent.v1.Part
 	17, // 2: homeagent.v1.ChatMessage.calls:type_name -> homeagent.v1.ToolInvocation
-	3,  // 3: homeagent.v1.CompletionRequest.messages:type_name -> homeagent.v1.ChatMessage
-	18, // 4: homeagent.v1.CompletionRequest.tools:type_name -> homeagent.v1.ToolDef
-	4,  // 5: homeagent.v1.CompletionRequest.recalled:type_name -> homeagent.v1.RecalledItem
-	5,  // 6: homeagent.v1.Complete.request:type_name -> homeagent.v1.CompletionRequest
-	19, // 7: homeagent.v1.Complete.reply_to:type_name -> homeagent.v1.Address
-	10, // 8: homeagent.v1.Delta.tools:type_name -> homeagent.v1.ToolDelta
-	2,  // 9: homeagent.v1.CompletionFailure.kind:type_name -> homeagent.v1.ErrorKind
-	20, // 10: homeagent.v1.CompletionFailure.error:type_name -> homeagent.v1.Error
-	17, // 11: homeagent.v1.CompletionResult.calls:type_name -> homeagent.v1.ToolInvocation
-	1,  // 12: homeagent.v1.CompletionResult.finish:type_name -> homeagent.v1.Finish
-	11, // 13: homeagent.v1.CompletionResult.usage:type_name -> homeagent.v1.Usage
-	12, // 14: homeagent.v1.CompletionResult.failure:type_name -> homeagent.v1.CompletionFailure
-	13, // 15: homeagent.v1.CompletionDone.result:type_name -> homeagent.v1.CompletionResult
-	15, // 16: homeagent.v1.CompletionDone.attempts:type_name -> homeagent.v1.CompletionAttempt
-	12, // 17: homeagent.v1.CompletionAttempt.failure:type_name -> homeagent.v1.CompletionFailure
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	18, // 3: homeagent.v1.RecalledItem.taint:type_name -> homeagent.v1.Taint
+	3,  // 4: homeagent.v1.CompletionRequest.messages:type_name -> homeagent.v1.ChatMessage
+	19, // 5: homeagent.v1.CompletionRequest.tools:type_name -> homeagent.v1.ToolDef
+	4,  // 6: homeagent.v1.CompletionRequest.recalled:type_name -> homeagent.v1.RecalledItem
+	5,  // 7: homeagent.v1.Complete.request:type_name -> homeagent.v1.CompletionRequest
+	20, // 8: homeagent.v1.Complete.reply_to:type_name -> homeagent.v1.Address
+	10, // 9: homeagent.v1.Delta.tools:type_name -> homeagent.v1.ToolDelta
+	2,  // 10: homeagent.v1.CompletionFailure.kind:type_name -> homeagent.v1.ErrorKind
+	21, // 11: homeagent.v1.CompletionFailure.error:type_name -> homeagent.v1.Error
+	17, // 12: homeagent.v1.CompletionResult.calls:type_name -> homeagent.v1.ToolInvocation
+	1,  // 13: homeagent.v1.CompletionResult.finish:type_name -> homeagent.v1.Finish
+	11, // 14: homeagent.v1.CompletionResult.usage:type_name -> homeagent.v1.Usage
+	12, // 15: homeagent.v1.CompletionResult.failure:type_name -> homeagent.v1.CompletionFailure
+	13, // 16: homeagent.v1.CompletionDone.result:type_name -> homeagent.v1.CompletionResult
+	15, // 17: homeagent.v1.CompletionDone.attempts:type_name -> homeagent.v1.CompletionAttempt
+	12, // 18: homeagent.v1.CompletionAttempt.failure:type_name -> homeagent.v1.CompletionFailure
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_messages_completion_proto_init() }

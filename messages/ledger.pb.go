@@ -752,7 +752,10 @@ type JournalEntry struct {
 	// Model round within the turn, from 1; zero before the first.
 	Round int32 `protobuf:"varint,12,opt,name=round,proto3" json:"round,omitempty"`
 	// For parked: the approvals it waits for.
-	Approvals     []string `protobuf:"bytes,13,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	Approvals []string `protobuf:"bytes,13,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	// For response: the worst taint of what the turn had read when the model spoke; unspecified, from an older node, counts
+	// as foreign.
+	Taint         Taint `protobuf:"varint,14,opt,name=taint,proto3,enum=homeagent.v1.Taint" json:"taint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -876,6 +879,13 @@ func (x *JournalEntry) GetApprovals() []string {
 		return x.Approvals
 	}
 	return nil
+}
+
+func (x *JournalEntry) GetTaint() Taint {
+	if x != nil {
+		return x.Taint
+	}
+	return Taint_TAINT_UNSPECIFIED
 }
 
 // OutputIntent is a text that must reach a channel. Written in the commit of a turn, or on its own for a send in
@@ -2514,7 +2524,7 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x05level\x18\x04 \x01(\x05R\x05level\x12\x1c\n" +
 	"\tpreempted\x18\x05 \x01(\x05R\tpreempted\x12\x14\n" +
 	"\x05clean\x18\x06 \x01(\bR\x05clean\x12\x18\n" +
-	"\aresumed\x18\a \x01(\bR\aresumed\"\xd7\x03\n" +
+	"\aresumed\x18\a \x01(\bR\aresumed\"\x82\x04\n" +
 	"\fJournalEntry\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +
@@ -2529,7 +2539,8 @@ const file_messages_ledger_proto_rawDesc = "" +
 	" \x01(\v2\x13.homeagent.v1.InputR\x05input\x12\x12\n" +
 	"\x04text\x18\v \x01(\tR\x04text\x12\x14\n" +
 	"\x05round\x18\f \x01(\x05R\x05round\x12\x1c\n" +
-	"\tapprovals\x18\r \x03(\tR\tapprovals\"\xe1\x01\n" +
+	"\tapprovals\x18\r \x03(\tR\tapprovals\x12)\n" +
+	"\x05taint\x18\x0e \x01(\x0e2\x13.homeagent.v1.TaintR\x05taint\"\xe1\x01\n" +
 	"\fOutputIntent\x12\x1b\n" +
 	"\toutput_id\x18\x01 \x01(\tR\boutputId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x18\n" +
@@ -2735,13 +2746,14 @@ var file_messages_ledger_proto_goTypes = []any{
 	(*CompletionResult)(nil), // 30: homeagent.v1.CompletionResult
 	(*ToolInvocation)(nil),   // 31: homeagent.v1.ToolInvocation
 	(*ToolResult)(nil),       // 32: homeagent.v1.ToolResult
-	(*Part)(nil),             // 33: homeagent.v1.Part
-	(*Error)(nil),            // 34: homeagent.v1.Error
-	(*Usage)(nil),            // 35: homeagent.v1.Usage
-	(*Event)(nil),            // 36: homeagent.v1.Event
-	(*Principal)(nil),        // 37: homeagent.v1.Principal
-	(*Accepted)(nil),         // 38: homeagent.v1.Accepted
-	(*UpkeepFigures)(nil),    // 39: homeagent.v1.UpkeepFigures
+	(Taint)(0),               // 33: homeagent.v1.Taint
+	(*Part)(nil),             // 34: homeagent.v1.Part
+	(*Error)(nil),            // 35: homeagent.v1.Error
+	(*Usage)(nil),            // 36: homeagent.v1.Usage
+	(*Event)(nil),            // 37: homeagent.v1.Event
+	(*Principal)(nil),        // 38: homeagent.v1.Principal
+	(*Accepted)(nil),         // 39: homeagent.v1.Accepted
+	(*UpkeepFigures)(nil),    // 40: homeagent.v1.UpkeepFigures
 }
 var file_messages_ledger_proto_depIdxs = []int32{
 	4,  // 0: homeagent.v1.LedgerExecute.ops:type_name -> homeagent.v1.LedgerOp
@@ -2764,39 +2776,40 @@ var file_messages_ledger_proto_depIdxs = []int32{
 	31, // 17: homeagent.v1.JournalEntry.call:type_name -> homeagent.v1.ToolInvocation
 	32, // 18: homeagent.v1.JournalEntry.result:type_name -> homeagent.v1.ToolResult
 	29, // 19: homeagent.v1.JournalEntry.input:type_name -> homeagent.v1.Input
-	33, // 20: homeagent.v1.OutputIntent.parts:type_name -> homeagent.v1.Part
-	34, // 21: homeagent.v1.OutputReceipt.error:type_name -> homeagent.v1.Error
-	1,  // 22: homeagent.v1.EndTask.end:type_name -> homeagent.v1.End
-	35, // 23: homeagent.v1.EndTask.usage:type_name -> homeagent.v1.Usage
-	36, // 24: homeagent.v1.AppendEvents.events:type_name -> homeagent.v1.Event
-	14, // 25: homeagent.v1.PutAgent.agent:type_name -> homeagent.v1.AgentSpec
-	37, // 26: homeagent.v1.AgentSpec.principal:type_name -> homeagent.v1.Principal
-	33, // 27: homeagent.v1.EditInput.parts:type_name -> homeagent.v1.Part
-	18, // 28: homeagent.v1.NoteStops.moments:type_name -> homeagent.v1.StopMoment
-	20, // 29: homeagent.v1.LedgerDone.results:type_name -> homeagent.v1.LedgerResult
-	34, // 30: homeagent.v1.LedgerDone.error:type_name -> homeagent.v1.Error
-	38, // 31: homeagent.v1.LedgerResult.accepted:type_name -> homeagent.v1.Accepted
-	34, // 32: homeagent.v1.LedgerResult.error:type_name -> homeagent.v1.Error
-	9,  // 33: homeagent.v1.LedgerResult.receipt:type_name -> homeagent.v1.OutputReceipt
-	23, // 34: homeagent.v1.PendingTasks.tasks:type_name -> homeagent.v1.PendingTask
-	8,  // 35: homeagent.v1.PendingTasks.unsent:type_name -> homeagent.v1.OutputIntent
-	14, // 36: homeagent.v1.PendingTasks.agents:type_name -> homeagent.v1.AgentSpec
-	18, // 37: homeagent.v1.PendingTasks.stops:type_name -> homeagent.v1.StopMoment
-	29, // 38: homeagent.v1.PendingTask.input:type_name -> homeagent.v1.Input
-	0,  // 39: homeagent.v1.PendingTask.state:type_name -> homeagent.v1.TaskState
-	7,  // 40: homeagent.v1.PendingTask.journal:type_name -> homeagent.v1.JournalEntry
-	29, // 41: homeagent.v1.TaskStatus.input:type_name -> homeagent.v1.Input
-	0,  // 42: homeagent.v1.TaskStatus.state:type_name -> homeagent.v1.TaskState
-	1,  // 43: homeagent.v1.TaskStatus.end:type_name -> homeagent.v1.End
-	35, // 44: homeagent.v1.TaskStatus.usage:type_name -> homeagent.v1.Usage
-	1,  // 45: homeagent.v1.TaskEnded.end:type_name -> homeagent.v1.End
-	35, // 46: homeagent.v1.TaskEnded.usage:type_name -> homeagent.v1.Usage
-	39, // 47: homeagent.v1.LedgerFigures.upkeep:type_name -> homeagent.v1.UpkeepFigures
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	33, // 20: homeagent.v1.JournalEntry.taint:type_name -> homeagent.v1.Taint
+	34, // 21: homeagent.v1.OutputIntent.parts:type_name -> homeagent.v1.Part
+	35, // 22: homeagent.v1.OutputReceipt.error:type_name -> homeagent.v1.Error
+	1,  // 23: homeagent.v1.EndTask.end:type_name -> homeagent.v1.End
+	36, // 24: homeagent.v1.EndTask.usage:type_name -> homeagent.v1.Usage
+	37, // 25: homeagent.v1.AppendEvents.events:type_name -> homeagent.v1.Event
+	14, // 26: homeagent.v1.PutAgent.agent:type_name -> homeagent.v1.AgentSpec
+	38, // 27: homeagent.v1.AgentSpec.principal:type_name -> homeagent.v1.Principal
+	34, // 28: homeagent.v1.EditInput.parts:type_name -> homeagent.v1.Part
+	18, // 29: homeagent.v1.NoteStops.moments:type_name -> homeagent.v1.StopMoment
+	20, // 30: homeagent.v1.LedgerDone.results:type_name -> homeagent.v1.LedgerResult
+	35, // 31: homeagent.v1.LedgerDone.error:type_name -> homeagent.v1.Error
+	39, // 32: homeagent.v1.LedgerResult.accepted:type_name -> homeagent.v1.Accepted
+	35, // 33: homeagent.v1.LedgerResult.error:type_name -> homeagent.v1.Error
+	9,  // 34: homeagent.v1.LedgerResult.receipt:type_name -> homeagent.v1.OutputReceipt
+	23, // 35: homeagent.v1.PendingTasks.tasks:type_name -> homeagent.v1.PendingTask
+	8,  // 36: homeagent.v1.PendingTasks.unsent:type_name -> homeagent.v1.OutputIntent
+	14, // 37: homeagent.v1.PendingTasks.agents:type_name -> homeagent.v1.AgentSpec
+	18, // 38: homeagent.v1.PendingTasks.stops:type_name -> homeagent.v1.StopMoment
+	29, // 39: homeagent.v1.PendingTask.input:type_name -> homeagent.v1.Input
+	0,  // 40: homeagent.v1.PendingTask.state:type_name -> homeagent.v1.TaskState
+	7,  // 41: homeagent.v1.PendingTask.journal:type_name -> homeagent.v1.JournalEntry
+	29, // 42: homeagent.v1.TaskStatus.input:type_name -> homeagent.v1.Input
+	0,  // 43: homeagent.v1.TaskStatus.state:type_name -> homeagent.v1.TaskState
+	1,  // 44: homeagent.v1.TaskStatus.end:type_name -> homeagent.v1.End
+	36, // 45: homeagent.v1.TaskStatus.usage:type_name -> homeagent.v1.Usage
+	1,  // 46: homeagent.v1.TaskEnded.end:type_name -> homeagent.v1.End
+	36, // 47: homeagent.v1.TaskEnded.usage:type_name -> homeagent.v1.Usage
+	40, // 48: homeagent.v1.LedgerFigures.upkeep:type_name -> homeagent.v1.UpkeepFigures
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_messages_ledger_proto_init() }

@@ -871,7 +871,9 @@ type ToolError struct {
 	// What went wrong.
 	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	// What to do instead.
-	Hint          string `protobuf:"bytes,4,opt,name=hint,proto3" json:"hint,omitempty"`
+	Hint string `protobuf:"bytes,4,opt,name=hint,proto3" json:"hint,omitempty"`
+	// For cancelled, and only where the owner is certain: the call had not begun to take effect, so that it may be made again.
+	NoEffect      bool `protobuf:"varint,5,opt,name=no_effect,json=noEffect,proto3" json:"no_effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -932,6 +934,13 @@ func (x *ToolError) GetHint() string {
 		return x.Hint
 	}
 	return ""
+}
+
+func (x *ToolError) GetNoEffect() bool {
+	if x != nil {
+		return x.NoEffect
+	}
+	return false
 }
 
 // ToolResult answers CallTool, exactly once per call.
@@ -1095,12 +1104,13 @@ const file_messages_tool_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"%\n" +
 	"\n" +
 	"DetachCall\x12\x17\n" +
-	"\acall_id\x18\x01 \x01(\tR\x06callId\"e\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\"\x82\x01\n" +
 	"\tToolError\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x12\n" +
-	"\x04hint\x18\x04 \x01(\tR\x04hint\"\xf6\x01\n" +
+	"\x04hint\x18\x04 \x01(\tR\x04hint\x12\x1b\n" +
+	"\tno_effect\x18\x05 \x01(\bR\bnoEffect\"\xf6\x01\n" +
 	"\n" +
 	"ToolResult\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
