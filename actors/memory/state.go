@@ -256,13 +256,23 @@ func (s *state) onFound(m found) {
 		}
 		s.out = append(s.out, j.event.Reply(res))
 	case *messages.CallTool:
-		res := succeed(r, recalled(m.Answer), messages.Taint_TAINT_RECALLED)
+		res := succeed(r, recalled(m.Answer), taintOf(m.Answer))
 		if m.Err != nil {
 			res = fail(r, &messages.ToolError{Reason: "failed", Detail: fault(m.Err).GetMessage()})
 		}
 		s.out = append(s.out, j.event.Reply(res))
 	}
 	s.out = append(s.out, kit.State{Word: "running", Summary: s.summary()})
+}
+
+// taintOf is the worst taint among what was brought up.
+func taintOf(a recall.Answer) messages.Taint {
+	for _, it := range a.Items {
+		if it.GetTaint() == messages.Taint_TAINT_FOREIGN {
+			return messages.Taint_TAINT_FOREIGN
+		}
+	}
+	return messages.Taint_TAINT_RECALLED
 }
 
 // viaContext marks items that the asker has before it already.

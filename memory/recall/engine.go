@@ -248,7 +248,7 @@ func (e *Engine) load(txn store.Txn, agent string, h *lexical.Hit) (candidate, e
 		echo: echo,
 		item: &messages.RecalledItem{
 			Id: h.Event, Text: passage(g.text, h.Matched), AtUs: h.AtUs, Via: "lexical", Score: h.Score,
-			Speaker: g.speaker, Conversation: h.Conversation,
+			Speaker: g.speaker, Conversation: h.Conversation, Taint: g.taint,
 		},
 		plain: g.plain, kind: h.Kind, matched: h.Matched, asks: g.asks,
 	}

@@ -102,7 +102,10 @@ func scoreFact(f *graphmem.Fact, query lexical.Query, base float64) candidate {
 	}
 	c.item = &messages.RecalledItem{
 		Id: f.ID, Text: f.Subject + " " + f.Predicate + " " + f.Object, AtUs: f.LearnedAt.UnixMicro(), Via: "graph",
-		Score: score * f.Confidence, Speaker: f.Principal,
+		Score: score * f.Confidence, Speaker: f.Principal, Taint: messages.Taint_TAINT_RECALLED,
+	}
+	if f.Taint == "foreign" {
+		c.item.Taint = messages.Taint_TAINT_FOREIGN
 	}
 	if c.item.Speaker == "" {
 		c.item.Speaker = f.Source

@@ -27,15 +27,33 @@ type gist struct {
 	speaker string
 	// asks: it does nothing but ask; memory: what was said before.
 	asks, memory bool
+	taint        messages.Taint
 }
 
 func newGist(e *messages.Event) *gist {
-	g := &gist{text: lexical.EventText(e), kind: e.GetKind(), speaker: speaker(e)}
+	g := &gist{text: lexical.EventText(e), kind: e.GetKind(), speaker: speaker(e), taint: taint(e)}
 	g.plain = plain(g.text)
 	if g.kind == messages.EventKind_EVENT_KIND_INPUT {
 		g.asks, g.memory = asks(g.text), asksMemory(g.text)
 	}
 	return g
+}
+
+// taint is foreign when anything of an event is, or is not known to be otherwise.
+func taint(e *messages.Event) messages.Taint {
+	if foreign(e.GetTaint()) {
+		return messages.Taint_TAINT_FOREIGN
+	}
+	for _, b := range e.GetBlocks() {
+		if foreign(b.GetTaint()) {
+			return messages.Taint_TAINT_FOREIGN
+		}
+	}
+	return messages.Taint_TAINT_RECALLED
+}
+
+func foreign(t messages.Taint) bool {
+	return t == messages.Taint_TAINT_FOREIGN || t == messages.Taint_TAINT_UNSPECIFIED
 }
 
 // gists keeps the gists of events that were looked at before: a conversation brings up much the same ones turn after turn.
