@@ -19,6 +19,8 @@ type Deps struct {
 	Providers *messages.Address
 	Tools     *messages.Address
 	Channels  *messages.Address
+	// Guard is asked about each tool call; nil means the actor at "guard".
+	Guard *messages.Address
 	// Stages is the path below which each stage has its actor, such as "stages".
 	Stages string
 	// Settings is asked once for each turn, at its start; nil means all defaults.

@@ -54,7 +54,7 @@ func TestActor(t *testing.T) {
 		w.tools = []*messages.ToolDef{tool("a", once, finishes, false)}
 		w.model = byRound([]string{"a"}, "Done.")
 		var mu sync.Mutex
-		paths := []string{"ledger", "memory", "memory/context", "providers", "tools", "channels", "agents/main/scheduler"}
+		paths := []string{"ledger", "memory", "memory/context", "providers", "tools", "channels", "guard", "agents/main/scheduler"}
 		for s := messages.Stage_STAGE_ON_INPUT; s <= messages.Stage_STAGE_AFTER_OUTPUT; s++ {
 			paths = append(paths, "stages/"+stageName(s))
 		}

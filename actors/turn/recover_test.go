@@ -12,19 +12,21 @@ import (
 	"homeagent/messages"
 )
 
-// fullWorld is a run with every kind of step: two rounds of tools of all classes, an input that joins, a preemption, and
-// an answer that does not depend on what tools say.
+// fullWorld is a run with every kind of step: rounds of tools of all classes, one of them waiting for a person, an input
+// that joins, a preemption, and an answer that does not depend on what tools say.
 func fullWorld(t *testing.T) *world {
-	w := newWorld(t)
+	w, a := asking(t, "asked ")
+	w.decide = func() { a.decided = allow() }
 	w.tools = []*messages.ToolDef{
 		tool("once", once, finishes, false), tool("pure", pure, finishes, true), tool("same", idempotent, finishes, true),
+		tool("asked", once, finishes, true),
 	}
 	w.model = func(r *messages.CompletionRequest) *messages.CompletionResult {
 		switch len(toolTexts(r)) {
 		case 0:
 			return callsFor("first", "once", "same")
 		case 2:
-			return callsFor("second", "pure", "same")
+			return callsFor("second", "pure", "asked", "same")
 		default:
 			return says("All done.")
 		}
@@ -35,11 +37,11 @@ func fullWorld(t *testing.T) *world {
 // disturb steers and preempts at fixed steps of a run.
 func (w *world) disturb(step int) {
 	switch step {
-	case 8:
+	case 14:
 		w.step(kit.Event{From: schedAddr, Msg: &messages.Steer{Generation: 5, Input: testInput("T3", "please")}})
-	case 22:
+	case 29:
 		w.step(kit.Event{From: schedAddr, Msg: &messages.Preempt{Generation: 5, ByLevel: 3}})
-	case 26:
+	case 33:
 		w.step(kit.Event{From: schedAddr, Msg: &messages.Resume{Generation: 5}})
 	}
 }
@@ -48,7 +50,7 @@ func (w *world) disturb(step int) {
 func (w *world) play(limit int) bool {
 	for n := 0; n != limit; n++ {
 		w.disturb(n)
-		if len(w.queue) == 0 && n > 26 {
+		if len(w.queue) == 0 && n > 33 {
 			return len(w.finished) > 0
 		}
 		w.run(1)
@@ -71,7 +73,7 @@ func (w *world) wantWhole(what string) {
 		w.t.Fatalf("%s: finished %v", what, f)
 	}
 	for call, n := range w.runs {
-		if strings.HasPrefix(call, "once ") && n > 1 {
+		if (strings.HasPrefix(call, "once ") || strings.HasPrefix(call, "asked ")) && n > 1 {
 			w.t.Fatalf("%s: %s ran %d times", what, call, n)
 		}
 	}
@@ -104,6 +106,9 @@ func TestFullRun(t *testing.T) {
 		t.Fatal("the run did not end")
 	}
 	w.wantWhole("undisturbed")
+	if w.runs["asked T1/2/c1"] != 1 || len(w.checks) < 3 || w.runs["once T1/1/c0"] != 1 {
+		t.Fatalf("runs %v, %d checks", w.runs, len(w.checks))
+	}
 	if len(w.events) != 3 || strings.Join(w.answers, ",") != "SteerTaken,Suspended,Resumed" {
 		t.Fatalf("events %d, answers %v: the run does not hold what it is meant to", len(w.events), w.answers)
 	}
@@ -181,7 +186,7 @@ func TestEachJournalPrefix(t *testing.T) {
 		}
 		for _, p := range before.rounds {
 			for id, inv := range p.started {
-				if inv.GetName() == "once" && r.runs["once "+id] != 0 {
+				if n := inv.GetName(); (n == "once" || n == "asked") && r.runs[n+" "+id] != 0 {
 					t.Fatalf("prefix %d: call %s ran again", k, id)
 				}
 				if p.results[id] != nil && r.runs[inv.GetName()+" "+id] != 0 {

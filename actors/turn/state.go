@@ -57,6 +57,7 @@ type machine struct {
 	phase     messages.Phase
 	suspended bool
 	preempt   *messages.Preempt
+	taint     messages.Taint   // the worst of what was read
 	cancel    *messages.Cancel // came after the commit had begun
 
 	question question // the one outstanding question, outside of tool calls
@@ -101,10 +102,14 @@ type machine struct {
 // New makes the machine of a turn. start is kept and never changed.
 func New(deps Deps, settings Settings, start *messages.StartTurn) kit.Machine {
 	settings = settings.withDefaults()
+	if deps.Guard == nil {
+		deps.Guard = kit.Path(string(kit.FacilityGuard))
+	}
 	m := &machine{
 		deps: deps, set: settings, start: start,
 		input:   start.GetTask().GetInput(),
 		phase:   admitted,
+		taint:   messages.Taint_TAINT_TRUSTED,
 		budget:  settings.PromptTokens,
 		usage:   &messages.Usage{},
 		reason:  "ok",
@@ -154,7 +159,8 @@ func (m *machine) receive(e kit.Event) {
 		m.onError(e.Corr, msg)
 	case *messages.LedgerDone:
 		m.onLedgerDone(e.Corr, msg)
-	case *messages.StageDone, *messages.ContextEvents, *messages.RecallResult, *messages.ToolList, *messages.OutputSent:
+	case *messages.StageDone, *messages.ContextEvents, *messages.RecallResult, *messages.ToolList, *messages.OutputSent,
+		*messages.CallVerdicts:
 		m.onAnswer(e.Corr, e.Msg)
 	case askAgain:
 		m.onAskAgain(msg)
@@ -329,6 +335,8 @@ func (m *machine) onAnswer(corr string, msg any) {
 		m.onToolList(msg)
 	case *messages.OutputSent:
 		m.onOutputSent(msg)
+	case *messages.CallVerdicts:
+		m.onVerdicts(msg)
 	}
 }
 
@@ -341,7 +349,12 @@ func (m *machine) onError(corr string, err *messages.Error) {
 		m.onCompletionDone(failedCompletion(corr, err))
 	case m.batch.running(corr) != nil:
 		m.onToolResult(corr, failedCall(m.batch.running(corr).inv, "failed", err))
-	case m.answered(corr):
+	case corr != m.question.corr:
+	case m.question.what == askedGuard:
+		m.forget()
+		m.onGuardFailed(err)
+	default:
+		m.forget()
 		m.onUnanswered(err)
 	}
 }

@@ -64,6 +64,7 @@ func ownResult(inv *messages.ToolInvocation, r *messages.ToolResult) *messages.T
 // settle gives a call its result, in the journal and to people.
 func (m *machine) settle(c *call, r *messages.ToolResult) {
 	c.state, c.result = done, r
+	m.read(r.GetTaint())
 	m.journal(&messages.JournalEntry{
 		Kind: messages.JournalKind_JOURNAL_KIND_TOOL_RESULT, Attempt: 1, Round: int32(m.round), Result: r,
 	})

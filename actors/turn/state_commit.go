@@ -55,6 +55,10 @@ func (m *machine) onLedgerDone(corr string, d *messages.LedgerDone) {
 	}
 	switch m.phase {
 	case inTools:
+		if m.batch.parking != nil {
+			m.onParkWritten()
+			return
+		}
 		m.onStartsWritten()
 		m.become(inTools)
 	case committing:
@@ -145,10 +149,18 @@ func (m *machine) events(now int64) []*messages.Event {
 	self := &messages.Principal{Id: "agent:" + m.agent(), Kind: messages.PrincipalKind_PRINCIPAL_KIND_AGENT}
 	e := &messages.Event{
 		EventId: m.task() + "/out", Kind: messages.EventKind_EVENT_KIND_RESPONSE, Principal: self, AtUs: now,
-		Taint: messages.Taint_TAINT_MODEL, Tools: slices.Clone(m.used), Interrupt: m.isInterrupt(),
+		Taint: m.taintOfAnswer(), Tools: slices.Clone(m.used), Interrupt: m.isInterrupt(),
 	}
 	parts := []*messages.Part{{Content: &messages.Part_Text{Text: m.text}}}
 	return append(out, m.completeEvent(e, parts, "response", now))
+}
+
+// taintOfAnswer is foreign when anything was that the model had read: its words may be those of a page.
+func (m *machine) taintOfAnswer() messages.Taint {
+	if m.taint == messages.Taint_TAINT_FOREIGN {
+		return m.taint
+	}
+	return messages.Taint_TAINT_MODEL
 }
 
 func (m *machine) isInterrupt() bool {
@@ -278,6 +290,7 @@ func (m *machine) finish(end messages.End, reason, text string) {
 			f.Unanswered = append(f.Unanswered, s.input.GetId())
 		}
 	}
+	m.release()
 	m.phase, m.suspended, m.preempt = ended, false, nil
 	m.add(kit.State{Word: "ended", Summary: reason})
 	m.toScheduler(f)

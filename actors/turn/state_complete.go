@@ -182,6 +182,7 @@ func (m *machine) onCompletionDone(d *messages.CompletionDone) {
 	m.sawSteers()
 	m.journal(&messages.JournalEntry{
 		Kind: messages.JournalKind_JOURNAL_KIND_RESPONSE, Attempt: int32(m.attempt), Round: int32(m.round), Response: r,
+		Taint: m.taint,
 	})
 	m.become(postAction)
 }
@@ -263,6 +264,7 @@ func (m *machine) decide() {
 	switch {
 	case len(r.GetCalls()) > 0 && !m.toolless:
 		m.batch = newBatch(r.GetCalls())
+		m.batch.asked = len(m.start.GetTask().GetJournal()) > 0 // an earlier process may have got as far as this
 		m.become(inTools)
 	case r.GetFinish() == messages.Finish_FINISH_PAUSE:
 		m.tail = append(m.tail, assistantMessage(r))

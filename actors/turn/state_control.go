@@ -71,6 +71,9 @@ func (m *machine) onResume(r *messages.Resume) {
 	}
 	m.armDeadline()
 	m.prefix = nil
+	if m.phase == inTools {
+		m.recheck()
+	}
 	if m.phase >= recalling && m.phase <= completing {
 		m.phase = recalling
 	}
@@ -173,6 +176,7 @@ func (m *machine) joinSteers() {
 	for i := range m.steers {
 		if s := &m.steers[i]; !s.joined {
 			s.joined = true
+			m.read(s.input.GetTaint())
 			m.tail = append(m.tail, steerMessage(s.input))
 		}
 	}

@@ -67,6 +67,7 @@ func (m *machine) onMemoryFailed(err *messages.Error) {
 }
 
 func (m *machine) prefixReady() {
+	m.readPrefix()
 	m.prefix = buildPrefix(&m.set, m.start.GetAgent(), m.input, m.window, m.recalled, m.asides)
 	m.become(preAction)
 }

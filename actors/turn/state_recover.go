@@ -20,6 +20,8 @@ type pastRound struct {
 	attempts  int
 	response  *messages.CompletionResult // as post_action left it; nil: none came
 	responses int
+	taint     messages.Taint // of what the model had read
+	parked    bool
 	started   map[string]*messages.ToolInvocation
 	results   map[string]*messages.ToolResult
 }
@@ -38,6 +40,7 @@ func replay(entries []*messages.JournalEntry) past {
 			r := p.round(int(e.GetRound()))
 			r.attempts = max(r.attempts, int(e.GetAttempt()))
 			r.response = e.GetResponse()
+			r.taint = e.GetTaint()
 			r.responses++
 		case messages.JournalKind_JOURNAL_KIND_TOOL_STARTED:
 			p.round(int(e.GetRound())).started[e.GetCall().GetCallId()] = e.GetCall()
@@ -53,6 +56,9 @@ func replay(entries []*messages.JournalEntry) past {
 			}
 		case messages.JournalKind_JOURNAL_KIND_SUSPENDED:
 			p.suspended = true
+		case messages.JournalKind_JOURNAL_KIND_PARKED:
+			p.round(int(e.GetRound())).parked = true
+			p.suspended = false
 		case messages.JournalKind_JOURNAL_KIND_RESUMED:
 			p.suspended = false
 			p.rejoin()
@@ -92,6 +98,7 @@ func (m *machine) recover() {
 	if p.input != nil {
 		m.input = p.input
 	}
+	m.read(m.input.GetTaint())
 	m.steers = p.steers
 	for i, r := range p.rounds {
 		m.restoreRound(r, i == len(p.rounds)-1)
@@ -122,6 +129,7 @@ func (m *machine) restoreRound(r *pastRound, last bool) {
 	}
 	m.joinUntil(r.n)
 	m.sawSteers()
+	m.read(r.taint)
 	m.count(r.response.GetUsage())
 	m.response = r.response
 	calls := r.response.GetCalls()
@@ -129,11 +137,12 @@ func (m *machine) restoreRound(r *pastRound, last bool) {
 		calls = nil
 	}
 	b := newBatch(calls)
+	b.asked, b.decided = true, r.parked // whether guard was asked before it had answered is not known
 	for _, c := range b.calls {
 		m.restoreCall(c, r)
 	}
 	if last {
-		if len(r.started)+len(r.results) > 0 {
+		if len(r.started)+len(r.results) > 0 || r.parked {
 			m.batch = b
 		}
 		return
@@ -149,6 +158,7 @@ func (m *machine) restoreCall(c *call, r *pastRound) {
 	}
 	if res := r.results[id]; res != nil {
 		c.result, c.state = res, done
+		m.read(res.GetTaint())
 	}
 }
 
@@ -162,7 +172,7 @@ func (m *machine) closeRound(b batch) {
 		m.tail = append(m.tail, resultMessage(c.inv, c.result))
 	}
 	switch {
-	case allDenied(b.calls):
+	case b.deadEnd():
 		m.toolless, m.limit = true, "tools_denied"
 	case len(b.calls) > 0:
 	case m.response.GetFinish() == messages.Finish_FINISH_PAUSE:
@@ -178,6 +188,7 @@ func (m *machine) joinUntil(round int) {
 	for i := range m.steers {
 		if s := &m.steers[i]; !s.joined && s.round <= round {
 			s.joined = true
+			m.read(s.input.GetTaint())
 			m.tail = append(m.tail, steerMessage(s.input))
 		}
 	}

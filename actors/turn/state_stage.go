@@ -140,6 +140,7 @@ func (m *machine) onPostAction(c *messages.StageContext) {
 		m.response = r
 		m.journal(&messages.JournalEntry{
 			Kind: messages.JournalKind_JOURNAL_KIND_RESPONSE, Attempt: int32(m.attempt), Round: int32(m.round), Response: r,
+			Taint: m.taint,
 		})
 	}
 	m.decide()

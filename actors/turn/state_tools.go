@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -11,13 +12,14 @@ import (
 )
 
 // A batch is the calls of one round, cut into groups that run one after the other: a single group when all calls may
-// run at the same time, else one group for each call. Each group goes through before_toolcall, its run and
+// run at the same time, else one group for each call. Each group goes through before_toolcall, guard, its run and
 // after_toolcall before the next one begins.
 
 type step int
 
 const (
 	stepBefore step = iota
+	stepCheck
 	stepRun
 	stepAfter
 )
@@ -26,7 +28,9 @@ type callState int
 
 const (
 	fresh    callState = iota // nothing is decided
-	cleared                   // may start
+	cleared                   // before_toolcall has let it pass; guard is to be asked
+	waiting                   // a person is to be asked
+	allowed                   // may start
 	starting                  // its start is being journaled
 	ready                     // may be sent
 	running                   // sent
@@ -44,6 +48,8 @@ type call struct {
 	cut    bool // cancelled by a preemption
 	begun  bool // its start is in the journal
 	result *messages.ToolResult
+
+	approval string // what it waits for
 }
 
 type batch struct {
@@ -52,6 +58,9 @@ type batch struct {
 	at       int
 	step     step
 	parallel bool
+	asked    bool     // guard may have asked people about its calls
+	decided  bool     // people have decided about some of its calls
+	parking  []string // the approvals of a parking under way
 }
 
 func newBatch(invs []*messages.ToolInvocation) batch {
@@ -96,32 +105,30 @@ func (m *machine) becomeTools() {
 		m.askTools()
 		return
 	}
+	for _, c := range m.batch.calls {
+		c.def = m.defs[c.inv.GetName()]
+	}
 	if m.batch.groups == nil {
-		m.group()
+		m.split()
 	}
 	m.pump()
 }
 
-// group cuts the batch into groups and finds the place that an earlier process had reached.
-func (m *machine) group() {
+// group is the calls that are under way.
+func (m *machine) group() []*call { return m.batch.groups[m.batch.at] }
+
+// split cuts the batch into groups and finds the place that an earlier process had reached.
+func (m *machine) split() {
 	b := &m.batch
-	b.parallel = len(b.calls) > 1
-	for _, c := range b.calls {
-		c.def = m.defs[c.inv.GetName()]
-		if !c.def.GetParallelSafe() {
-			b.parallel = false
-		}
-	}
+	b.parallel = mayRunTogether(b.calls)
 	if b.parallel {
 		b.groups = [][]*call{b.calls}
 	} else {
-		for _, c := range b.calls {
-			b.groups = append(b.groups, []*call{c})
-		}
+		b.groups = oneByOne(b.calls)
 	}
 	for i, g := range b.groups {
 		if slices.ContainsFunc(g, func(c *call) bool { return c.state != fresh }) {
-			b.at, b.step = i, stepRun
+			b.at, b.step = i, stepCheck
 			if slices.ContainsFunc(g, func(c *call) bool { return c.state == fresh }) {
 				b.step = stepBefore
 			}
@@ -134,10 +141,53 @@ func (m *machine) group() {
 	}
 }
 
+func oneByOne(calls []*call) [][]*call {
+	out := make([][]*call, len(calls))
+	for i, c := range calls {
+		out[i] = []*call{c}
+	}
+	return out
+}
+
+// mayRunTogether tells whether all calls of a batch may run at the same time: each of them is declared so, and no two
+// send to one channel.
+func mayRunTogether(calls []*call) bool {
+	channels := map[string]bool{}
+	for _, c := range calls {
+		if !c.def.GetParallelSafe() {
+			return false
+		}
+		if ch, sends := c.sendsTo(); sends {
+			if channels[ch] {
+				return false
+			}
+			channels[ch] = true
+		}
+	}
+	return len(calls) > 1
+}
+
+// sendsTo is the channel that a call sends to. A call that does not say which may send to any, like all that do not.
+func (c *call) sendsTo() (string, bool) {
+	if ch := c.def.GetSendsTo(); ch != "" {
+		return ch, true
+	}
+	name := c.def.GetChannelArgument()
+	if name == "" {
+		return "", false
+	}
+	var args map[string]json.RawMessage
+	var ch string
+	if json.Unmarshal(c.inv.GetArgumentsJson(), &args) == nil {
+		_ = json.Unmarshal(args[name], &ch) // anything else than a text names no channel
+	}
+	return ch, true
+}
+
 // settleLost decides about a call that an earlier process started and whose result nobody knows.
 func (m *machine) settleLost(c *call) {
 	if c.def != nil && c.effect() != messages.ToolEffect_TOOL_EFFECT_ONCE {
-		c.state = ready
+		c.state = cleared
 		return
 	}
 	m.settle(c, failedCall(c.inv, "unknown_outcome", &messages.Error{
@@ -150,15 +200,27 @@ func (m *machine) settleLost(c *call) {
 func (m *machine) pump() {
 	b := &m.batch
 	for b.at < len(b.groups) {
-		g := b.groups[b.at]
+		if m.steerWaits() {
+			m.skipRest()
+		}
+		g := m.group()
 		switch b.step {
 		case stepBefore:
 			if m.askBefore(g) {
 				return
 			}
+			b.step = stepCheck
+		case stepCheck:
+			if m.askGuard(g) {
+				return
+			}
 			b.step = stepRun
 		case stepRun:
-			if m.startCalls(g) || !allDone(g) {
+			if m.startCalls(g) || anyIs(g, running) {
+				return
+			}
+			if anyIs(g, waiting) {
+				m.park()
 				return
 			}
 			b.step = stepAfter
@@ -170,15 +232,12 @@ func (m *machine) pump() {
 	m.batchDone()
 }
 
-func allDone(g []*call) bool {
-	return !slices.ContainsFunc(g, func(c *call) bool { return c.state != done })
+func anyIs(g []*call, s callState) bool {
+	return slices.ContainsFunc(g, func(c *call) bool { return c.state == s })
 }
 
 // askBefore settles the calls that must not run and asks before_toolcall about the rest; false when there is none.
 func (m *machine) askBefore(g []*call) bool {
-	if m.steerWaits() {
-		m.skipRest()
-	}
 	var invs []*messages.ToolInvocation
 	for _, c := range g {
 		if c.state != fresh {
@@ -199,15 +258,27 @@ func (m *machine) askBefore(g []*call) bool {
 	return true
 }
 
+// skipped is what the model and guard are told of a call that new input came before.
+const skipped = "Not run: new input came before this call had started."
+
 // skipRest settles the calls that have not started because new input has come.
 func (m *machine) skipRest() {
+	var left []*call
 	for _, c := range m.batch.calls {
-		if c.state == fresh {
+		switch c.state {
+		case fresh, cleared, waiting, allowed:
+			if c.begun {
+				continue // it goes on where it was
+			}
+			left = append(left, c)
 			m.settle(c, failedCall(c.inv, "cancelled", &messages.Error{
-				Message: "Not run: new input came before this call had started.",
-				Hint:    "Call it again if it is still wanted.",
+				Message: skipped, Hint: "Call it again if it is still wanted.",
 			}))
+		case starting, ready, running, done, lost:
 		}
+	}
+	if m.batch.asked {
+		m.withdraw(left)
 	}
 }
 
@@ -242,12 +313,15 @@ func (m *machine) askAfter(g []*call) {
 
 func (m *machine) onToolStage(s messages.Stage, c *messages.StageContext) {
 	b := &m.batch
-	g := b.groups[b.at]
+	g := m.group()
 	if s == messages.Stage_STAGE_BEFORE_TOOLCALL {
 		for _, k := range g {
 			m.clear(k, c.GetCalls())
 		}
-		b.step = stepRun
+		b.step = stepCheck
+		if b.parallel && !mayRunTogether(g) { // a handler has redirected one
+			b.parallel, b.groups = false, oneByOne(g)
+		}
 	} else {
 		for _, k := range g {
 			m.amend(k, c.GetResults())
@@ -281,6 +355,7 @@ func (m *machine) amend(k *call, results []*messages.ToolResult) {
 	for _, r := range results {
 		if r.GetCallId() == k.inv.GetCallId() && !proto.Equal(r, k.result) {
 			k.result = r
+			m.read(r.GetTaint())
 			m.journal(&messages.JournalEntry{
 				Kind: messages.JournalKind_JOURNAL_KIND_TOOL_RESULT, Attempt: 2, Round: int32(m.round), Result: r,
 			})
@@ -294,7 +369,11 @@ func (m *machine) startCalls(g []*call) bool {
 	var entries []*messages.JournalEntry
 	sync := false
 	for _, c := range g {
-		if c.state != cleared {
+		if c.state != allowed {
+			continue
+		}
+		if c.begun { // made again
+			c.state = ready
 			continue
 		}
 		sync = sync || c.effect() != messages.ToolEffect_TOOL_EFFECT_PURE
@@ -334,20 +413,21 @@ func (m *machine) batchDone() {
 	for _, c := range m.batch.calls {
 		m.tail = append(m.tail, resultMessage(c.inv, c.result))
 	}
-	if allDenied(m.batch.calls) {
+	if m.batch.deadEnd() {
 		m.toolless, m.limit = true, "tools_denied"
 	}
 	m.nextRound()
 }
 
-// allDenied tells whether nothing of a batch was let run.
-func allDenied(calls []*call) bool {
-	for _, c := range calls {
+// deadEnd tells whether nothing of a batch was let run. What a person has denied is no dead end: they may have said what to
+// do instead.
+func (b *batch) deadEnd() bool {
+	for _, c := range b.calls {
 		if c.begun || c.result.GetError().GetReason() != "denied" {
 			return false
 		}
 	}
-	return len(calls) > 0
+	return len(b.calls) > 0 && !b.decided
 }
 
 // sendCall sends one run of a call.
@@ -361,6 +441,7 @@ func (m *machine) sendCall(c *call) {
 		Call: c.inv, TaskId: m.task(), Agent: m.agent(), Principal: m.input.GetPrincipal(),
 		Channel: m.input.GetChannel(), Conversation: m.input.GetConversation(),
 		DeadlineUs: m.start.GetDeadlineUs(), PersonWaits: m.input.GetPersonWaits(),
+		Principals: m.principals(), Taint: m.taint,
 	}})
 	m.add(kit.After{Key: "call/" + c.corr, D: m.callLimit(c), Msg: callLate{c.corr}})
 }

@@ -40,6 +40,11 @@ type world struct {
 	stage   func(*messages.RunStage) *messages.StageContext
 	hold    func(kit.Send) bool // true: the answer is kept back
 	held    []kit.Event
+	verdict func(*messages.CheckCalls, *messages.ToolInvocation) *messages.CallVerdict // nil: all may run
+	guardE  *messages.Error
+	decide  func()         // what people do once the turn has parked; then it is entered again. nil: nobody decides
+	absent  string         // nobody is at this path
+	taint   messages.Taint // of tool results; unspecified: trusted
 	ledgerE *messages.Error
 	sendE   *messages.Error
 
@@ -53,6 +58,10 @@ type world struct {
 	runs     map[string]int // executions by tool name and call id
 	cancels  []string
 	finished []*messages.Finished
+	parked   []*messages.Parked
+	checks   []*messages.CheckCalls
+	calls    []*messages.CallTool
+	released []string
 	answers  []string // Suspended, Resumed, SteerTaken
 	ended    bool
 	steps    int
@@ -130,8 +139,8 @@ func (w *world) begin(name string, change func(*messages.StartTurn)) {
 	}
 	set := w.settings
 	set.Persona = "You are Ada."
-	w.machine = New(testDeps, set, s)
-	w.queue, w.held, w.ended, w.finished = nil, nil, false, nil
+	w.machine, w.script = New(testDeps, set, s), nil
+	w.queue, w.held, w.ended, w.finished, w.parked = nil, nil, false, nil, nil
 	if name != "" {
 		w.script = kittest.New(w.t, name, w.machine, w.now)
 	}
@@ -164,7 +173,7 @@ func (w *world) step(e kit.Event) {
 
 // run delivers answers until none is left, or until n were delivered.
 func (w *world) run(n int) bool {
-	for ; len(w.queue) > 0; n-- {
+	for ; len(w.queue) > 0 || w.reenter(); n-- {
 		if n == 0 {
 			return false
 		}
@@ -176,6 +185,16 @@ func (w *world) run(n int) bool {
 }
 
 func (w *world) all() { w.run(-1) }
+
+// reenter is the scheduler that starts a parked turn again when people have decided; false when there is nothing to do.
+func (w *world) reenter() bool {
+	if len(w.parked) == 0 || w.decide == nil {
+		return false
+	}
+	w.decide()
+	w.begin("", nil)
+	return len(w.queue) > 0
+}
 
 // release lets the answers go that were kept back.
 func (w *world) release() {
@@ -197,6 +216,9 @@ func (w *world) receive(s kit.Send) {
 func (w *world) reply(s kit.Send) []kit.Event {
 	answer := func(m proto.Message) []kit.Event {
 		return []kit.Event{{From: s.To, Corr: s.Corr, Msg: m}}
+	}
+	if w.absent != "" && s.To.GetPath() == w.absent {
+		return nil
 	}
 	switch m := s.Msg.(type) {
 	case *messages.LedgerExecute:
@@ -220,10 +242,20 @@ func (w *world) reply(s kit.Send) []kit.Event {
 		return answer(&messages.ToolList{Tools: w.tools})
 	case *messages.Complete:
 		return w.complete(m)
+	case *messages.CheckCalls:
+		w.checks = append(w.checks, m)
+		if w.guardE != nil {
+			return answer(w.guardE)
+		}
+		return answer(w.judge(m))
+	case *messages.ReleaseApprovals:
+		w.released = append(w.released, m.GetTaskIds()...)
 	case *messages.CallTool:
+		w.calls = append(w.calls, m)
 		w.runs[m.GetCall().GetName()+" "+m.GetCall().GetCallId()]++
 		return answer(&messages.ToolResult{
 			CallId: m.GetCall().GetCallId(), Name: m.GetCall().GetName(), Content: m.GetCall().GetName() + " done", TookMs: 3,
+			Taint: max(w.taint, messages.Taint_TAINT_TRUSTED),
 		})
 	case *messages.SendOutput:
 		w.sends = append(w.sends, m)
@@ -233,6 +265,8 @@ func (w *world) reply(s kit.Send) []kit.Event {
 		return answer(&messages.OutputSent{Receipt: &messages.OutputReceipt{OutputId: m.GetOutput().GetOutputId(), Receipt: "r"}})
 	case *messages.Finished:
 		w.finished = append(w.finished, m)
+	case *messages.Parked:
+		w.parked = append(w.parked, m)
 	case *messages.CancelTool:
 		w.cancels = append(w.cancels, "tool "+m.GetCallId()+" "+m.GetReason())
 	case *messages.CancelCompletion:
@@ -243,6 +277,22 @@ func (w *world) reply(s kit.Send) []kit.Event {
 		w.t.Fatalf("nobody knows %T", s.Msg)
 	}
 	return nil
+}
+
+// judge is guard's answer.
+func (w *world) judge(c *messages.CheckCalls) *messages.CallVerdicts {
+	v := &messages.CallVerdicts{}
+	for _, inv := range c.GetCalls() {
+		one := &messages.CallVerdict{Verdict: messages.Verdict_VERDICT_ALLOW}
+		if inv.GetDenied() != "" {
+			one = &messages.CallVerdict{Verdict: messages.Verdict_VERDICT_DENY, Reason: inv.GetDenied()}
+		} else if w.verdict != nil {
+			one = w.verdict(c, inv)
+		}
+		one.CallId = inv.GetCallId()
+		v.Verdicts = append(v.Verdicts, one)
+	}
+	return v
 }
 
 func (w *world) execute(s kit.Send, m *messages.LedgerExecute) []kit.Event {

@@ -72,6 +72,7 @@ func (w *world) rows() []row {
 			props: func() kit.Props {
 				return with(channels.Props(channels.Params{Ledger: at("ledger"), Limit: queueLimit}), core)
 			}},
+		{path: "guard", layer: 1, requires: []kit.Facility{kit.FacilityConfig}, provides: kit.FacilityGuard, props: stub("guard", core, func() kit.Machine { return permit{} })},
 		{path: "memory", layer: 2, provides: kit.FacilityMemory, props: stub("memory", part, func() kit.Machine { return recall{} })},
 		{path: "acts", layer: 2, requires: []kit.Facility{kit.FacilityTools}, props: stub("acts", part, func() kit.Machine {
 			return &acts{o: w.outside, tools: at("tools"), calls: map[string]*act{}}
