@@ -45,6 +45,8 @@ type Options struct {
 	Reserve int64
 	// Salvage opens a damaged store without what is missing.
 	Salvage bool
+	// Grace is how long the node goes on after its store broke; zero means 5 s.
+	Grace time.Duration
 	// ReadyIn bounds the start of one layer; zero means 30 s.
 	ReadyIn time.Duration
 	// NoLocals leaves out the search for model servers on loopback.

@@ -16,7 +16,11 @@ const brokenGrace = 5 * time.Second
 // storeBroken ends the node: what it would answer from now on is no more than that it cannot. Whoever supervises the
 // process starts it anew over what is on the disk.
 func (w *world) storeBroken(err error) {
-	time.AfterFunc(brokenGrace, func() {
+	grace := w.opt.Grace
+	if grace == 0 {
+		grace = brokenGrace
+	}
+	time.AfterFunc(grace, func() {
 		w.lose(&LostError{Path: ledger.Kind, Kind: ledger.Kind, Failure: err.Error(), Once: true})
 	})
 }

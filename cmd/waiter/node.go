@@ -26,10 +26,14 @@ func (*statusCmd) Run(c *console, node *client.Client) error {
 	if err := c.show(full, func() { drawStatus(c, s, h) }); err != nil {
 		return err
 	}
-	if s.State != "ready" || h.Status != "ok" || s.Ledger == nil || s.Ledger.DiskLow {
+	if s.State != "ready" || h.Status != "ok" || s.Ledger == nil || !storeWell(s.Ledger) {
 		return errUnwell
 	}
 	return nil
+}
+
+func storeWell(l *client.Ledger) bool {
+	return !l.DiskLow && !l.Full && l.Broken == "" && len(l.Damage) == 0
 }
 
 func drawStatus(c *console, s *client.Status, h *client.Health) {
@@ -55,10 +59,42 @@ func drawStatus(c *console, s *client.Status, h *client.Health) {
 		return
 	}
 	row("inputs", "%d open, %d accepted, %d ended", s.Ledger.Open, s.Ledger.Accepted, s.Ledger.Ended)
-	row("store", "%s, %s free", amount(s.Ledger.Bytes), amount(s.Ledger.FreeBytes))
+	row("store", "%s", storeLine(s.Ledger))
+	if spaces := spacesLine(s.Ledger); spaces != "" {
+		row("of it", "%s", spaces)
+	}
 	if s.Ledger.DiskLow {
 		row("disk", "%s", c.paint(bad, "low: nothing new is taken until there is room"))
 	}
+	if s.Ledger.Full {
+		row("budget", "%s", c.paint(bad, "reached: nothing new is taken until there is room; see core.store.budget"))
+	}
+	if s.Ledger.Pressure > 0 && !s.Ledger.Full {
+		row("budget", "%s", c.paint(warn, fmt.Sprintf("passed: what has ended is kept 1/%d as long", 1<<s.Ledger.Pressure)))
+	}
+	if s.Ledger.Broken != "" {
+		row("broken", "%s", c.paint(bad, clean(s.Ledger.Broken)))
+	}
+	for _, d := range s.Ledger.Damage {
+		row("damaged", "%s", c.paint(bad, clean(d)))
+	}
+}
+
+func storeLine(l *client.Ledger) string {
+	line := amount(l.Bytes)
+	if l.BudgetBytes > 0 {
+		line += " of " + amount(l.BudgetBytes)
+	}
+	return line + ", " + amount(l.FreeBytes) + " free"
+}
+
+// spacesLine names the largest spaces of the store.
+func spacesLine(l *client.Ledger) string {
+	var parts []string
+	for _, s := range l.Spaces[:min(4, len(l.Spaces))] {
+		parts = append(parts, s.Name+" "+amount(s.Bytes))
+	}
+	return strings.Join(parts, ", ")
 }
 
 type stopCmd struct {

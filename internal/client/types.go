@@ -27,6 +27,7 @@ type (
 	Channels      = api.Channels
 	Nodes         = api.Nodes
 	Status        = api.Status
+	Ledger        = api.Ledger
 	Health        = api.Health
 	Tokens        = api.Tokens
 	Memory        = api.Memory
