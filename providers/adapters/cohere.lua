@@ -26,11 +26,10 @@ local function usage_of(u)
   }
 end
 
-local codes = { ["498"] = "content_blocked", ["499"] = "server" }
-
 local function fault(e, status)
-  local f = errors.fault(e, status, codes)
+  local f = errors.fault(e, status)
   if status == 498 then f.kind = "content_blocked" end
+  if status == 499 then f.kind = "server" end
   if status == 404 then f.kind = "model_not_found" end
   return f
 end
@@ -224,7 +223,7 @@ return {
   classify_error = function(status, _, body)
     local err = type(body) == "table" and errors.envelope(body)
     if err then return fault(err, status) end
-    return errors.classified(status, body, codes)
+    return errors.classified(status, body)
   end,
   embed_endpoint = "/v2/embed",
   embed_request = function(req, source)

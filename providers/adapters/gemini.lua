@@ -181,7 +181,9 @@ local function fault(e, status)
   local f = errors.fault({ code = word or number, message = str(get(e, "message")) }, status, codes)
   if number and f.status == 0 then f.status = number end
   local all = json.encode(e)
-  if word == "RESOURCE_EXHAUSTED" or status == 429 then
+  if status == 402 then
+    f.kind = "quota_exhausted"
+  elseif word == "RESOURCE_EXHAUSTED" or status == 429 then
     f.kind = (all:find("PerDay", 1, true) or errors.by_message(f.message) == "quota_exhausted" and not all:find("PerMinute", 1, true))
       and "quota_exhausted" or "rate_limit"
   elseif all:find("API_KEY_INVALID", 1, true) then

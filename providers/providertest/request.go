@@ -78,6 +78,8 @@ type WantRequest struct {
 	Endpoint string            `json:"endpoint"`
 	Headers  map[string]string `json:"headers"`
 	Body     any               `json:"body"`
+	// Bytes must stand in the body as they are; a body need not be given then.
+	Bytes []string `json:"bytes"`
 	// Error is a part of the message of the failure, when there must be one.
 	Error string `json:"error"`
 }
@@ -108,7 +110,7 @@ func (c Conversation) Request() *providers.Request {
 			}})
 		}
 		for _, t := range m.Calls {
-			out.Calls = append(out.Calls, &messages.ToolInvocation{VendorId: t.ID, Name: t.Name, ArgumentsJson: t.Args})
+			out.Calls = append(out.Calls, &messages.ToolInvocation{VendorId: t.ID, Name: t.Name, ArgumentsJson: t.Args, MadeId: t.Made})
 		}
 		q.Messages = append(q.Messages, out)
 	}
@@ -190,6 +192,14 @@ func (w WantRequest) compare(t *testing.T, got *providers.Prepared, err error) {
 	}
 	if w.Headers != nil && !reflect.DeepEqual(got.Headers, w.Headers) {
 		t.Errorf("headers %v, want %v", got.Headers, w.Headers)
+	}
+	for _, b := range w.Bytes {
+		if !strings.Contains(string(got.Body), b) {
+			t.Errorf("body\n got %s\nwhich lacks %s", got.Body, b)
+		}
+	}
+	if w.Body == nil && len(w.Bytes) > 0 {
+		return
 	}
 	var body any
 	if err := json.Unmarshal(got.Body, &body); err != nil {

@@ -74,6 +74,8 @@ type Tool struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
+	// Made tells that the wire had no id and the node made this one.
+	Made bool `json:"made"`
 }
 
 // Usage is the token count of an answer.

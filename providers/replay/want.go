@@ -44,6 +44,8 @@ type WantError struct {
 	Kind   string `json:"kind"`
 	Code   any    `json:"code"`
 	Status int    `json:"status"`
+	// RetryAfterMs is compared where it is named.
+	RetryAfterMs int64 `json:"retry_after_ms"`
 }
 
 // Compare tells how a result differs from what is wanted; empty means that it
@@ -155,6 +157,9 @@ func (w Want) compareError(d *diffs, got *providers.UnifiedError) {
 	}
 	if w.Error.Status != 0 {
 		d.equal("error status", got.Status, w.Error.Status)
+	}
+	if w.Error.RetryAfterMs != 0 {
+		d.equal("error retry_after_ms", got.RetryAfterMs, w.Error.RetryAfterMs)
 	}
 	if got.Message == "" {
 		*d = append(*d, "error without a message")
