@@ -139,6 +139,9 @@ func TestPreemption(t *testing.T) {
 			w.say("waits", 3, who("guest")) // a has aged to 3
 			w.offer(input("own", 3, "own", interrupting))
 			w.offer(input("k", 4, "k", who("kernel")))
+			if p := w.m.position(w.m.tasks["own"]); p != 2 { // after what is in the slot
+				w.t.Fatalf("the displaced one is at %d", p)
+			}
 			w.settle()
 			w.done("k")
 			w.pass(2 * time.Second) // the stack wins the tie, then the cooldown is over
