@@ -119,8 +119,35 @@ func inbox(txn store.Txn, sequence uint64) (*messages.InboxRecord, error) {
 	return out, err
 }
 
-// journal reads the entries 1 to last and wants each of them.
+// shortJournal is how many entries are cheaper to read one by one than by a scan,
+// which has a price to begin.
+const shortJournal = 32
+
+// journal reads the entries 1 to last and wants each of them, and none behind.
 func journal(txn store.Txn, id string, last uint64) ([]*messages.JournalEntry, error) {
+	if last > shortJournal {
+		return scanJournal(txn, id, last)
+	}
+	out := make([]*messages.JournalEntry, 0, last)
+	for n := uint64(1); n <= last; n++ {
+		r := &messages.JournalRecord{}
+		err := txn.GetRecord(version, journalKey(id, n), r)
+		if errors.Is(err, store.ErrNotFound) {
+			// The scan tells a hole from an end.
+			return scanJournal(txn, id, last)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r.GetEntry())
+	}
+	if more, err := txn.Has(journalKey(id, last+1)); err != nil || !more {
+		return out, err
+	}
+	return scanJournal(txn, id, last)
+}
+
+func scanJournal(txn store.Txn, id string, last uint64) ([]*messages.JournalEntry, error) {
 	out := make([]*messages.JournalEntry, 0, min(last, 1024))
 	prefix := append([]byte(id), 0)
 	for item, err := range txn.Scan(store.Range{Space: store.Journal, Prefix: prefix}) {
