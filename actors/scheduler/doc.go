@@ -40,7 +40,7 @@
 // answer, becomes a task of its own, unless a stop has met the turn.
 //
 // Stop. All that waits or is parked ends with the moment of the stop in one transaction of ledger; turns are cancelled,
-// and one that does not end is ended. The moment also counts for inputs that were made before it and come after it, or
+// and one that does not end is ended. The moment also counts for inputs that were made just before it and come after it, or
 // that channels marked as on their way, and after a power cut for turns whose end did not get to disk; a turn that has
 // committed its answer sends it. The answer waits for the disk and the residents, at most stopLimit.
 //

@@ -28,8 +28,7 @@ func play(t *testing.T) *world {
 // say offers an input and lets what follows happen; it returns the outcome.
 func (w *world) say(id string, level int32, opts ...inputOption) messages.Outcome {
 	w.t.Helper()
-	in := input(id, level, "text of "+id, opts...)
-	in.CreatedUs = w.now.UnixMicro()
+	in := input(id, level, "text of "+id, append([]inputOption{func(i *messages.Input) { i.CreatedUs = w.now.UnixMicro() }}, opts...)...)
 	w.offer(in)
 	w.settle()
 	o, _ := w.replies["o/"+id].(*messages.InputOutcome)
@@ -315,9 +314,13 @@ func TestStops(t *testing.T) {
 			w.settle()
 			w.over("late", "stopped stop")
 			w.over("marked", "stopped stop")
+			w.say("mail", 1, func(in *messages.Input) { in.CreatedUs = w.now.Add(-24 * time.Hour).UnixMicro() })
+			w.say("undated", 1, func(in *messages.Input) { in.CreatedUs = 0 })
 			w.pass(time.Millisecond)
 			w.say("new", 2)
 			w.done("new")
+			w.done("mail")
+			w.done("undated")
 		},
 		"X3 what had joined a turn that was past its commit does not run by itself": func(_ *testing.T, w *world) {
 			w.say("a", 2, steering)

@@ -14,7 +14,8 @@ const (
 	notRunText    = "Stopped before it ran."
 	stopLimit     = 1500 * time.Millisecond // a stop is answered by then, on disk or not
 	cancelLimit   = 10 * time.Second        // a turn that has not ended by then is ended
-	stopsKept     = 24 * time.Hour          // as long an input may have been under way
+	stopsKept     = 24 * time.Hour          // for tasks that a node which was down finds at its start
+	transit       = time.Minute             // as long an input may be on its way from where it was made
 	maxStops      = 256
 	maxStopEnds   = 1024 // ends in one transaction with the moment of the stop
 	stopPrefix    = "stop/"
@@ -183,9 +184,10 @@ func (s *state) noteStop(conversation string) {
 	s.stops = append(kept, &messages.StopMoment{Conversation: conversation, AtUs: now, Sequence: s.sequence})
 }
 
-// stoppedBefore tells whether a stop has taken an input: it was accepted before the stop, or made before it and was on
-// its way. What the kernel says is of no conversation and is never on its way for long. A moment that lies in the future
-// tells that the clock was set back; then the time at which an input was made says nothing.
+// stoppedBefore tells whether a stop has taken an input: it was accepted before the stop, or made just before it and was
+// on its way. What was made long before (a mail of yesterday) was not on its way; what the kernel says is of no
+// conversation. A moment that lies in the future tells that the clock was set back; then the time at which an input was
+// made says nothing.
 func (s *state) stoppedBefore(in *messages.Input, sequence uint64) bool {
 	for _, m := range s.stops {
 		if m.GetConversation() != "" && m.GetConversation() != in.GetConversation() {
@@ -194,7 +196,9 @@ func (s *state) stoppedBefore(in *messages.Input, sequence uint64) bool {
 		if sequence <= m.GetSequence() {
 			return true
 		}
-		if in.GetSource() != messages.InputSource_INPUT_SOURCE_KERNEL && m.GetAtUs() <= s.now.UnixMicro() && in.GetCreatedUs() <= m.GetAtUs() {
+		before := m.GetAtUs() - in.GetCreatedUs()
+		if in.GetSource() != messages.InputSource_INPUT_SOURCE_KERNEL && m.GetAtUs() <= s.now.UnixMicro() &&
+			before >= 0 && before <= transit.Microseconds() {
 			return true
 		}
 	}

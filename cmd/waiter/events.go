@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"homeagent/internal/client"
@@ -57,7 +58,7 @@ func (c *console) event(e *client.Event) error {
 	text := e.Text
 	switch {
 	case e.Task != nil:
-		text = e.Task.Change + " " + e.Task.End + " " + e.Task.Reason
+		text = strings.Join(strings.Fields(strings.Join([]string{e.Task.Change, e.Task.Victim, e.Task.End, e.Task.Reason}, " ")), " ")
 	case e.Tool != nil && e.Tool.Result == nil:
 		text = e.Tool.Name + " " + string(e.Tool.Arguments)
 	case e.Tool != nil && e.Tool.Result.Error != nil:
