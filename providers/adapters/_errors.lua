@@ -2,11 +2,9 @@
 -- words and its status. Adapters take it with use("_errors") and may give codes
 -- of their own, which win.
 
+local read = use("_read")
 local get = json.get
-
-local function str(v)
-  if type(v) == "string" and v ~= "" then return v end
-end
+local str = read.str
 
 local by_code = {
   insufficient_quota = "quota_exhausted", quota_exceeded = "quota_exhausted", billing_hard_limit_reached = "quota_exhausted",

@@ -1,11 +1,9 @@
 -- Anthropic's messages, and the servers that speak them.
 
 local errors, order = use("_errors"), use("_order")
+local read = use("_read")
 local get = json.get
-
-local function str(v)
-  if type(v) == "string" and v ~= "" then return v end
-end
+local str, list = read.str, read.list
 
 local codes = {
   billing_error = "quota_exhausted", api_error = "server", timeout_error = "timeout", not_found_error = "model_not_found",

@@ -3,11 +3,9 @@
 -- Bedrock, or ID:SECRET, which sign the request.
 
 local errors, order, anthropic = use("_errors"), use("_order"), use("anthropic")
+local read = use("_read")
 local get = json.get
-
-local function str(v)
-  if type(v) == "string" and v ~= "" then return v end
-end
+local str, list = read.str, read.list
 
 -- Answers --------------------------------------------------------------------
 
@@ -42,7 +40,8 @@ end
 
 local function usage_of(u)
   if type(u) ~= "table" then return nil end
-  local input, cached, written = get(u, "inputTokens"), get(u, "cacheReadInputTokens"), get(u, "cacheWriteInputTokens")
+  local num = read.num
+  local input, cached, written = num(get(u, "inputTokens")), num(get(u, "cacheReadInputTokens")), num(get(u, "cacheWriteInputTokens"))
   return {
     input = input, output = get(u, "outputTokens"), total = get(u, "totalTokens"), cached = cached, cache_write = written,
     prompt_total = (input or 0) + (cached or 0) + (written or 0),

@@ -2,11 +2,9 @@
 -- gateways that still give them.
 
 local errors = use("_errors")
+local read = use("_read")
 local get = json.get
-
-local function str(v)
-  if type(v) == "string" and v ~= "" then return v end
-end
+local str, list = read.str, read.list
 
 -- Answers --------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ return {
   name = "deepseek",
   version = "1.0.0",
   extends = "openai",
+  embed_request = json.null,
   base_url = "https://api.deepseek.com",
   options = {
     max_tokens = "max_tokens",

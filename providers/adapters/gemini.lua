@@ -2,11 +2,9 @@
 -- at Vertex.
 
 local errors, order = use("_errors"), use("_order")
+local read = use("_read")
 local get = json.get
-
-local function str(v)
-  if type(v) == "string" and v ~= "" then return v end
-end
+local str, list = read.str, read.list
 
 -- Answers --------------------------------------------------------------------
 
@@ -43,6 +41,13 @@ local function step(path)
   return path:match("^%[['\"](.-)['\"]%](.*)$")
 end
 
+-- fits tells that a key can be set: a number in a list without leaving a hole, a
+-- name in an object.
+local function fits(at, key)
+  if getmetatable(at) == "json.array" then return type(key) == "number" and key <= #at + 1 end
+  return type(key) == "string"
+end
+
 -- put sets a value in the arguments that a stream builds; a text that goes on is
 -- continued.
 local function put(call, part)
@@ -59,27 +64,24 @@ local function put(call, part)
     value = json.null
   end
   if value == nil then return end
-  local list = call.texts[path]
-  if list then
-    if type(value) == "string" then table.insert(list, value) end
+  local texts = call.texts[path]
+  if texts then
+    if type(value) == "string" then table.insert(texts, value) end
     return
-  end
-  if type(value) == "string" then
-    list = { value }
-    call.texts[path], value = list, ""
-    call.order[#call.order + 1] = path
   end
   local at, key, rest = call.args, step(path:match("^%$?(.*)$"))
   while key and rest ~= "" do
     local key2, rest2 = step(rest)
+    if not fits(at, key) then return end
     if type(at[key]) ~= "table" then at[key] = type(key2) == "number" and json.array() or json.object() end
     at, key, rest = at[key], key2, rest2
   end
-  if not key then return end
-  -- A hole in a list would be no list any more.
-  if type(key) == "number" and key > #at + 1 then key = #at + 1 end
+  if not key or not fits(at, key) then return end
+  if type(value) == "string" then
+    call.texts[path], call.places[path], value = { value }, { at, key }, ""
+    call.order[#call.order + 1] = path
+  end
   at[key] = value
-  if list then call.places[path] = { at, key } end
 end
 
 local function finished(call)
@@ -257,8 +259,8 @@ local function transform_response(body, state, _, text)
   local function add(one, raw)
     for _, piece in ipairs(answer(state, one, raw)) do out[#out + 1] = piece end
   end
-  if #body == 0 then add(body, text) end
-  for _, one in ipairs(body) do add(one, json.encode(one)) end
+  if #list(body) == 0 then add(body, text) end
+  for _, one in ipairs(list(body)) do add(one, json.encode(one)) end
   if not state.finished then
     out[#out + 1] = { error = { kind = "server", code = "no_candidate", message = "the answer holds no finished candidate" } }
   end
@@ -413,7 +415,7 @@ local function headers(source)
 end
 
 local function classify_error(status, _, body)
-  if type(body) == "table" and #body > 0 then body = body[1] end
+  if type(body) == "table" and #body > 0 then body = list(body[1]) end
   local err = type(body) == "table" and errors.envelope(body)
   if not err then return errors.classified(status, body, codes) end
   return fault(err, status)
@@ -434,7 +436,7 @@ local function embed_response(body)
   local err = errors.envelope(body)
   if err and get(body, "embeddings") == nil then return { error = fault(err, 0) } end
   local vectors = json.array()
-  for i, e in ipairs(get(body, "embeddings") or {}) do vectors[i] = get(e, "values") end
+  for i, e in ipairs(list(get(body, "embeddings"))) do vectors[i] = get(e, "values") end
   return { vectors = vectors }
 end
 

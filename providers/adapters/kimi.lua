@@ -6,6 +6,7 @@ return {
   name = "kimi",
   version = "1.0.0",
   extends = "openai",
+  embed_request = json.null,
   base_url = "https://api.moonshot.cn/v1",
   options = {
     max_tokens = "max_tokens",

@@ -5,6 +5,7 @@ return {
   name = "kimicode",
   version = "1.0.0",
   extends = "openai",
+  embed_request = json.null,
   base_url = "https://api.kimi.com/coding",
   endpoint = "/v1/chat/completions",
   options = {

@@ -6,6 +6,7 @@ return {
   name = "minimax",
   version = "1.0.0",
   extends = "openai",
+  embed_request = json.null,
   base_url = "https://api.minimax.io/v1",
   options = {
     max_tokens = "max_completion_tokens",

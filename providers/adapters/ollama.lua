@@ -1,11 +1,9 @@
 -- Ollama's own chat, at home without a key, in its cloud with one.
 
 local errors = use("_errors")
+local read = use("_read")
 local get = json.get
-
-local function str(v)
-  if type(v) == "string" and v ~= "" then return v end
-end
+local str, list = read.str, read.list
 
 -- Answers --------------------------------------------------------------------
 
@@ -150,9 +148,9 @@ end
 
 local function embed_response(body)
   if get(body, "error") then return { error = fault(body.error, 200) } end
-  local list = get(body, "embeddings")
-  if list == nil and get(body, "embedding") then list = { body.embedding } end
-  return { vectors = list, usage = { input = get(body, "prompt_eval_count") } }
+  local vectors = get(body, "embeddings")
+  if vectors == nil and get(body, "embedding") then vectors = { body.embedding } end
+  return { vectors = vectors, usage = { input = get(body, "prompt_eval_count") } }
 end
 
 return {

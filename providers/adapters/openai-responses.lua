@@ -1,11 +1,9 @@
 -- OpenAI's responses, and the servers that speak them.
 
 local errors, order = use("_errors"), use("_order")
+local read = use("_read")
 local get = json.get
-
-local function str(v)
-  if type(v) == "string" and v ~= "" then return v end
-end
+local str, list = read.str, read.list
 
 -- Answers --------------------------------------------------------------------
 

@@ -3,12 +3,10 @@
 -- extends = "openai") and the source's own options change.
 
 local errors, tags = use("_errors"), use("_tags")
+local read = use("_read")
 local get, null = json.get, json.null
+local str, list = read.str, read.list
 local fault, envelope = errors.fault, errors.envelope
-
-local function str(v)
-  if type(v) == "string" and v ~= "" then return v end
-end
 
 -- Answers --------------------------------------------------------------------
 
@@ -423,10 +421,7 @@ end
 local function embed_response(body, source)
   local err = envelope(body)
   if err and get(body, "data") == nil then return { error = fault(err, 200, source.options.codes) } end
-  local vectors = json.array()
-  -- The order of the answer is not promised; the index is.
-  for i, d in ipairs(get(body, "data") or {}) do vectors[(get(d, "index") or i - 1) + 1] = get(d, "embedding") end
-  return { vectors = vectors, usage = { input = get(body, "usage", "prompt_tokens") } }
+  return { vectors = read.vectors(body), usage = { input = get(body, "usage", "prompt_tokens") } }
 end
 
 return {

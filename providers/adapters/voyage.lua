@@ -1,6 +1,6 @@
 -- Voyage: embeddings alone.
 
-local errors = use("_errors")
+local errors, read = use("_errors"), use("_read")
 local get = json.get
 
 local function embed_request(req, source)
@@ -21,8 +21,6 @@ return {
   embed_endpoint = "/embeddings",
   embed_request = embed_request,
   embed_response = function(body)
-    local vectors = json.array()
-    for i, d in ipairs(get(body, "data") or {}) do vectors[(get(d, "index") or i - 1) + 1] = get(d, "embedding") end
-    return { vectors = vectors, usage = { input = get(body, "usage", "total_tokens") } }
+    return { vectors = read.vectors(body), usage = { input = get(body, "usage", "total_tokens") } }
   end,
 }

@@ -5,6 +5,7 @@ return {
   name = "xai",
   version = "1.0.0",
   extends = "openai",
+  embed_request = json.null,
   base_url = "https://api.x.ai/v1",
   options = {
     max_tokens = "max_completion_tokens",
