@@ -191,6 +191,8 @@ const (
 	ErrorKind_ERROR_KIND_ADAPTER ErrorKind = 16
 	// No source is configured or usable.
 	ErrorKind_ERROR_KIND_NO_SOURCE ErrorKind = 17
+	// The budget is spent, and no person waits for this.
+	ErrorKind_ERROR_KIND_BUDGET ErrorKind = 18
 )
 
 // Enum value maps for ErrorKind.
@@ -214,6 +216,7 @@ var (
 		15: "ERROR_KIND_CONNECT",
 		16: "ERROR_KIND_ADAPTER",
 		17: "ERROR_KIND_NO_SOURCE",
+		18: "ERROR_KIND_BUDGET",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED":         0,
@@ -234,6 +237,7 @@ var (
 		"ERROR_KIND_CONNECT":             15,
 		"ERROR_KIND_ADAPTER":             16,
 		"ERROR_KIND_NO_SOURCE":           17,
+		"ERROR_KIND_BUDGET":              18,
 	}
 )
 
@@ -664,7 +668,15 @@ type Complete struct {
 	// Who gets RequestSent, Delta and CompletionDone.
 	ReplyTo *Address `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	// When it must be done, Unix microseconds UTC; zero means the source's own timeouts.
-	DeadlineUs    int64 `protobuf:"varint,3,opt,name=deadline_us,json=deadlineUs,proto3" json:"deadline_us,omitempty"`
+	DeadlineUs int64 `protobuf:"varint,3,opt,name=deadline_us,json=deadlineUs,proto3" json:"deadline_us,omitempty"`
+	// True when no person waits for it: such work stops where a budget is spent. Set by turn.
+	Background bool `protobuf:"varint,4,opt,name=background,proto3" json:"background,omitempty"`
+	// Channel and conversation of the turn, for usage and for a source that was chosen for the conversation. Set by turn.
+	Channel string `protobuf:"bytes,5,opt,name=channel,proto3" json:"channel,omitempty"`
+	// See channel.
+	Conversation string `protobuf:"bytes,6,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	// Print of the one of the source's keys to use; empty means its first. Set by providers on the way to a source.
+	Key           string `protobuf:"bytes,7,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -718,6 +730,34 @@ func (x *Complete) GetDeadlineUs() int64 {
 		return x.DeadlineUs
 	}
 	return 0
+}
+
+func (x *Complete) GetBackground() bool {
+	if x != nil {
+		return x.Background
+	}
+	return false
+}
+
+func (x *Complete) GetChannel() string {
+	if x != nil {
+		return x.Channel
+	}
+	return ""
+}
+
+func (x *Complete) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *Complete) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
 }
 
 // CancelCompletion ends a completion at once: the socket closes. Sent by turn to providers, passed on to source and
@@ -1138,7 +1178,9 @@ type CompletionFailure struct {
 	// Code, safe message and hint.
 	Error *Error `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	// HTTP status; zero when there was none.
-	Status        int32 `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
+	Status int32 `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
+	// True when the turn may have been shown some of an answer that is lost: nobody else is asked in its place.
+	Shown         bool `protobuf:"varint,4,opt,name=shown,proto3" json:"shown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1192,6 +1234,13 @@ func (x *CompletionFailure) GetStatus() int32 {
 		return x.Status
 	}
 	return 0
+}
+
+func (x *CompletionFailure) GetShown() bool {
+	if x != nil {
+		return x.Shown
+	}
+	return false
 }
 
 // CompletionResult is a whole answer, or what came of it before it failed.
@@ -1501,12 +1550,18 @@ const file_messages_completion_proto_rawDesc = "" +
 	"toolChoice\x12,\n" +
 	"\x12output_schema_json\x18\r \x01(\fR\x10outputSchemaJson\x12\x1a\n" +
 	"\bthinking\x18\x0e \x01(\tR\bthinkingB\x0e\n" +
-	"\f_temperature\"\x98\x01\n" +
+	"\f_temperature\"\x88\x02\n" +
 	"\bComplete\x129\n" +
 	"\arequest\x18\x01 \x01(\v2\x1f.homeagent.v1.CompletionRequestR\arequest\x120\n" +
 	"\breply_to\x18\x02 \x01(\v2\x15.homeagent.v1.AddressR\areplyTo\x12\x1f\n" +
 	"\vdeadline_us\x18\x03 \x01(\x03R\n" +
-	"deadlineUs\"C\n" +
+	"deadlineUs\x12\x1e\n" +
+	"\n" +
+	"background\x18\x04 \x01(\bR\n" +
+	"background\x12\x18\n" +
+	"\achannel\x18\x05 \x01(\tR\achannel\x12\"\n" +
+	"\fconversation\x18\x06 \x01(\tR\fconversation\x12\x10\n" +
+	"\x03key\x18\a \x01(\tR\x03key\"C\n" +
 	"\x10CancelCompletion\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x91\x01\n" +
@@ -1538,11 +1593,12 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\fbilled_input\x18\b \x01(\x03R\vbilledInput\x12#\n" +
 	"\rbilled_output\x18\t \x01(\x03R\fbilledOutput\x12\x1a\n" +
 	"\breported\x18\n" +
-	" \x01(\rR\breported\"\x83\x01\n" +
+	" \x01(\rR\breported\"\x99\x01\n" +
 	"\x11CompletionFailure\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.homeagent.v1.ErrorKindR\x04kind\x12)\n" +
 	"\x05error\x18\x02 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\x12\x16\n" +
-	"\x06status\x18\x03 \x01(\x05R\x06status\"\x91\x03\n" +
+	"\x06status\x18\x03 \x01(\x05R\x06status\x12\x14\n" +
+	"\x05shown\x18\x04 \x01(\bR\x05shown\"\x91\x03\n" +
 	"\x10CompletionResult\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1c\n" +
 	"\treasoning\x18\x02 \x01(\tR\treasoning\x122\n" +
@@ -1577,7 +1633,7 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\x11FINISH_TOOL_CALLS\x10\x03\x12\x19\n" +
 	"\x15FINISH_CONTENT_FILTER\x10\x04\x12\x10\n" +
 	"\fFINISH_PAUSE\x10\x05\x12\x10\n" +
-	"\fFINISH_ERROR\x10\x06*\x8b\x04\n" +
+	"\fFINISH_ERROR\x10\x06*\xa2\x04\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fERROR_KIND_AUTH\x10\x01\x12\x1e\n" +
@@ -1597,7 +1653,8 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\x14ERROR_KIND_CANCELLED\x10\x0e\x12\x16\n" +
 	"\x12ERROR_KIND_CONNECT\x10\x0f\x12\x16\n" +
 	"\x12ERROR_KIND_ADAPTER\x10\x10\x12\x18\n" +
-	"\x14ERROR_KIND_NO_SOURCE\x10\x11B\x14Z\x12homeagent/messagesb\x06proto3"
+	"\x14ERROR_KIND_NO_SOURCE\x10\x11\x12\x15\n" +
+	"\x11ERROR_KIND_BUDGET\x10\x12B\x14Z\x12homeagent/messagesb\x06proto3"
 
 var (
 	file_messages_completion_proto_rawDescOnce sync.Once

@@ -39,7 +39,13 @@ type SourceSpec struct {
 	// Context window in tokens; zero means unknown.
 	ContextWindow int32 `protobuf:"varint,7,opt,name=context_window,json=contextWindow,proto3" json:"context_window,omitempty"`
 	// False when switched off.
-	Enabled       bool `protobuf:"varint,8,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	Enabled bool `protobuf:"varint,8,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// What it takes beside text, and whether it can call tools. Not read by AddSource.
+	Vision bool `protobuf:"varint,9,opt,name=vision,proto3" json:"vision,omitempty"`
+	// See vision.
+	Audio bool `protobuf:"varint,10,opt,name=audio,proto3" json:"audio,omitempty"`
+	// See vision.
+	Tools         bool `protobuf:"varint,11,opt,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -130,11 +136,34 @@ func (x *SourceSpec) GetEnabled() bool {
 	return false
 }
 
+func (x *SourceSpec) GetVision() bool {
+	if x != nil {
+		return x.Vision
+	}
+	return false
+}
+
+func (x *SourceSpec) GetAudio() bool {
+	if x != nil {
+		return x.Audio
+	}
+	return false
+}
+
+func (x *SourceSpec) GetTools() bool {
+	if x != nil {
+		return x.Tools
+	}
+	return false
+}
+
 // ListSources asks providers for its sources. Sent by admin; answered with SourceList.
 type ListSources struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True: do not look for model servers on this machine.
+	ConfiguredOnly bool `protobuf:"varint,1,opt,name=configured_only,json=configuredOnly,proto3" json:"configured_only,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ListSources) Reset() {
@@ -165,6 +194,13 @@ func (x *ListSources) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListSources.ProtoReflect.Descriptor instead.
 func (*ListSources) Descriptor() ([]byte, []int) {
 	return file_messages_provider_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ListSources) GetConfiguredOnly() bool {
+	if x != nil {
+		return x.ConfiguredOnly
+	}
+	return false
 }
 
 // SourceList answers ListSources, in the order they are asked.
@@ -240,7 +276,9 @@ type SourceView struct {
 	// See calls.
 	Failed uint64 `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`
 	// True when a key is set.
-	HasKey        bool `protobuf:"varint,8,opt,name=has_key,json=hasKey,proto3" json:"has_key,omitempty"`
+	HasKey bool `protobuf:"varint,8,opt,name=has_key,json=hasKey,proto3" json:"has_key,omitempty"`
+	// Its keys, where it has more than one.
+	Keys          []*KeyView `protobuf:"bytes,9,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -331,6 +369,86 @@ func (x *SourceView) GetHasKey() bool {
 	return false
 }
 
+func (x *SourceView) GetKeys() []*KeyView {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+// KeyView shows how one of several keys of a source stands, without the key.
+type KeyView struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Place among the keys, from 1.
+	Place int32 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
+	// ready, cooling, broken.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Until when it cools, Unix microseconds UTC; zero means it does not.
+	CoolingUntilUs int64 `protobuf:"varint,3,opt,name=cooling_until_us,json=coolingUntilUs,proto3" json:"cooling_until_us,omitempty"`
+	// Last failure.
+	LastFailure   *CompletionFailure `protobuf:"bytes,4,opt,name=last_failure,json=lastFailure,proto3" json:"last_failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyView) Reset() {
+	*x = KeyView{}
+	mi := &file_messages_provider_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyView) ProtoMessage() {}
+
+func (x *KeyView) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_provider_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyView.ProtoReflect.Descriptor instead.
+func (*KeyView) Descriptor() ([]byte, []int) {
+	return file_messages_provider_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *KeyView) GetPlace() int32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *KeyView) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *KeyView) GetCoolingUntilUs() int64 {
+	if x != nil {
+		return x.CoolingUntilUs
+	}
+	return 0
+}
+
+func (x *KeyView) GetLastFailure() *CompletionFailure {
+	if x != nil {
+		return x.LastFailure
+	}
+	return nil
+}
+
 // AddSource asks providers to test a source with a live completion and to keep it. Sent by admin; answered with
 // SourceTested. The key travels only in this message, on this node.
 type AddSource struct {
@@ -347,7 +465,7 @@ type AddSource struct {
 
 func (x *AddSource) Reset() {
 	*x = AddSource{}
-	mi := &file_messages_provider_proto_msgTypes[4]
+	mi := &file_messages_provider_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -359,7 +477,7 @@ func (x *AddSource) String() string {
 func (*AddSource) ProtoMessage() {}
 
 func (x *AddSource) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_provider_proto_msgTypes[4]
+	mi := &file_messages_provider_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -372,7 +490,7 @@ func (x *AddSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddSource.ProtoReflect.Descriptor instead.
 func (*AddSource) Descriptor() ([]byte, []int) {
-	return file_messages_provider_proto_rawDescGZIP(), []int{4}
+	return file_messages_provider_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AddSource) GetSpec() *SourceSpec {
@@ -407,7 +525,7 @@ type RemoveSource struct {
 
 func (x *RemoveSource) Reset() {
 	*x = RemoveSource{}
-	mi := &file_messages_provider_proto_msgTypes[5]
+	mi := &file_messages_provider_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +537,7 @@ func (x *RemoveSource) String() string {
 func (*RemoveSource) ProtoMessage() {}
 
 func (x *RemoveSource) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_provider_proto_msgTypes[5]
+	mi := &file_messages_provider_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +550,7 @@ func (x *RemoveSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveSource.ProtoReflect.Descriptor instead.
 func (*RemoveSource) Descriptor() ([]byte, []int) {
-	return file_messages_provider_proto_rawDescGZIP(), []int{5}
+	return file_messages_provider_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RemoveSource) GetName() string {
@@ -453,7 +571,7 @@ type TestSource struct {
 
 func (x *TestSource) Reset() {
 	*x = TestSource{}
-	mi := &file_messages_provider_proto_msgTypes[6]
+	mi := &file_messages_provider_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +583,7 @@ func (x *TestSource) String() string {
 func (*TestSource) ProtoMessage() {}
 
 func (x *TestSource) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_provider_proto_msgTypes[6]
+	mi := &file_messages_provider_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +596,7 @@ func (x *TestSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestSource.ProtoReflect.Descriptor instead.
 func (*TestSource) Descriptor() ([]byte, []int) {
-	return file_messages_provider_proto_rawDescGZIP(), []int{6}
+	return file_messages_provider_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TestSource) GetName() string {
@@ -499,7 +617,7 @@ type ResetSource struct {
 
 func (x *ResetSource) Reset() {
 	*x = ResetSource{}
-	mi := &file_messages_provider_proto_msgTypes[7]
+	mi := &file_messages_provider_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -511,7 +629,7 @@ func (x *ResetSource) String() string {
 func (*ResetSource) ProtoMessage() {}
 
 func (x *ResetSource) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_provider_proto_msgTypes[7]
+	mi := &file_messages_provider_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -524,10 +642,57 @@ func (x *ResetSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetSource.ProtoReflect.Descriptor instead.
 func (*ResetSource) Descriptor() ([]byte, []int) {
-	return file_messages_provider_proto_rawDescGZIP(), []int{7}
+	return file_messages_provider_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ResetSource) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// UseSource asks providers to put a source first, by setting priorities, and to switch it on. Answered with Ok or Error
+// `unknown_source`.
+type UseSource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UseSource) Reset() {
+	*x = UseSource{}
+	mi := &file_messages_provider_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UseSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UseSource) ProtoMessage() {}
+
+func (x *UseSource) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_provider_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UseSource.ProtoReflect.Descriptor instead.
+func (*UseSource) Descriptor() ([]byte, []int) {
+	return file_messages_provider_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *UseSource) GetName() string {
 	if x != nil {
 		return x.Name
 	}
@@ -555,7 +720,7 @@ type SourceTested struct {
 
 func (x *SourceTested) Reset() {
 	*x = SourceTested{}
-	mi := &file_messages_provider_proto_msgTypes[8]
+	mi := &file_messages_provider_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +732,7 @@ func (x *SourceTested) String() string {
 func (*SourceTested) ProtoMessage() {}
 
 func (x *SourceTested) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_provider_proto_msgTypes[8]
+	mi := &file_messages_provider_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +745,7 @@ func (x *SourceTested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceTested.ProtoReflect.Descriptor instead.
 func (*SourceTested) Descriptor() ([]byte, []int) {
-	return file_messages_provider_proto_rawDescGZIP(), []int{8}
+	return file_messages_provider_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SourceTested) GetWorks() bool {
@@ -629,7 +794,7 @@ var File_messages_provider_proto protoreflect.FileDescriptor
 
 const file_messages_provider_proto_rawDesc = "" +
 	"\n" +
-	"\x17messages/provider.proto\x12\fhomeagent.v1\x1a\x19messages/completion.proto\"\xef\x01\n" +
+	"\x17messages/provider.proto\x12\fhomeagent.v1\x1a\x19messages/completion.proto\"\xb3\x02\n" +
 	"\n" +
 	"SourceSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -639,12 +804,17 @@ const file_messages_provider_proto_rawDesc = "" +
 	"\bpriority\x18\x05 \x01(\x05R\bpriority\x12%\n" +
 	"\x0emax_concurrent\x18\x06 \x01(\x05R\rmaxConcurrent\x12%\n" +
 	"\x0econtext_window\x18\a \x01(\x05R\rcontextWindow\x12\x18\n" +
-	"\aenabled\x18\b \x01(\bR\aenabled\"\r\n" +
-	"\vListSources\"p\n" +
+	"\aenabled\x18\b \x01(\bR\aenabled\x12\x16\n" +
+	"\x06vision\x18\t \x01(\bR\x06vision\x12\x14\n" +
+	"\x05audio\x18\n" +
+	" \x01(\bR\x05audio\x12\x14\n" +
+	"\x05tools\x18\v \x01(\bR\x05tools\"6\n" +
+	"\vListSources\x12'\n" +
+	"\x0fconfigured_only\x18\x01 \x01(\bR\x0econfiguredOnly\"p\n" +
 	"\n" +
 	"SourceList\x122\n" +
 	"\asources\x18\x01 \x03(\v2\x18.homeagent.v1.SourceViewR\asources\x12.\n" +
-	"\x05found\x18\x02 \x03(\v2\x18.homeagent.v1.SourceSpecR\x05found\"\x9d\x02\n" +
+	"\x05found\x18\x02 \x03(\v2\x18.homeagent.v1.SourceSpecR\x05found\"\xc8\x02\n" +
 	"\n" +
 	"SourceView\x12,\n" +
 	"\x04spec\x18\x01 \x01(\v2\x18.homeagent.v1.SourceSpecR\x04spec\x12\x14\n" +
@@ -654,7 +824,13 @@ const file_messages_provider_proto_rawDesc = "" +
 	"\x06active\x18\x05 \x01(\x05R\x06active\x12\x14\n" +
 	"\x05calls\x18\x06 \x01(\x04R\x05calls\x12\x16\n" +
 	"\x06failed\x18\a \x01(\x04R\x06failed\x12\x17\n" +
-	"\ahas_key\x18\b \x01(\bR\x06hasKey\"h\n" +
+	"\ahas_key\x18\b \x01(\bR\x06hasKey\x12)\n" +
+	"\x04keys\x18\t \x03(\v2\x15.homeagent.v1.KeyViewR\x04keys\"\xa3\x01\n" +
+	"\aKeyView\x12\x14\n" +
+	"\x05place\x18\x01 \x01(\x05R\x05place\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12(\n" +
+	"\x10cooling_until_us\x18\x03 \x01(\x03R\x0ecoolingUntilUs\x12B\n" +
+	"\flast_failure\x18\x04 \x01(\v2\x1f.homeagent.v1.CompletionFailureR\vlastFailure\"h\n" +
 	"\tAddSource\x12,\n" +
 	"\x04spec\x18\x01 \x01(\v2\x18.homeagent.v1.SourceSpecR\x04spec\x12\x17\n" +
 	"\aapi_key\x18\x02 \x01(\tR\x06apiKey\x12\x14\n" +
@@ -665,6 +841,8 @@ const file_messages_provider_proto_rawDesc = "" +
 	"TestSource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"!\n" +
 	"\vResetSource\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x1f\n" +
+	"\tUseSource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\xb8\x01\n" +
 	"\fSourceTested\x12\x14\n" +
 	"\x05works\x18\x01 \x01(\bR\x05works\x12\x12\n" +
@@ -686,31 +864,35 @@ func file_messages_provider_proto_rawDescGZIP() []byte {
 	return file_messages_provider_proto_rawDescData
 }
 
-var file_messages_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_messages_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_messages_provider_proto_goTypes = []any{
 	(*SourceSpec)(nil),        // 0: homeagent.v1.SourceSpec
 	(*ListSources)(nil),       // 1: homeagent.v1.ListSources
 	(*SourceList)(nil),        // 2: homeagent.v1.SourceList
 	(*SourceView)(nil),        // 3: homeagent.v1.SourceView
-	(*AddSource)(nil),         // 4: homeagent.v1.AddSource
-	(*RemoveSource)(nil),      // 5: homeagent.v1.RemoveSource
-	(*TestSource)(nil),        // 6: homeagent.v1.TestSource
-	(*ResetSource)(nil),       // 7: homeagent.v1.ResetSource
-	(*SourceTested)(nil),      // 8: homeagent.v1.SourceTested
-	(*CompletionFailure)(nil), // 9: homeagent.v1.CompletionFailure
+	(*KeyView)(nil),           // 4: homeagent.v1.KeyView
+	(*AddSource)(nil),         // 5: homeagent.v1.AddSource
+	(*RemoveSource)(nil),      // 6: homeagent.v1.RemoveSource
+	(*TestSource)(nil),        // 7: homeagent.v1.TestSource
+	(*ResetSource)(nil),       // 8: homeagent.v1.ResetSource
+	(*UseSource)(nil),         // 9: homeagent.v1.UseSource
+	(*SourceTested)(nil),      // 10: homeagent.v1.SourceTested
+	(*CompletionFailure)(nil), // 11: homeagent.v1.CompletionFailure
 }
 var file_messages_provider_proto_depIdxs = []int32{
-	3, // 0: homeagent.v1.SourceList.sources:type_name -> homeagent.v1.SourceView
-	0, // 1: homeagent.v1.SourceList.found:type_name -> homeagent.v1.SourceSpec
-	0, // 2: homeagent.v1.SourceView.spec:type_name -> homeagent.v1.SourceSpec
-	9, // 3: homeagent.v1.SourceView.last_failure:type_name -> homeagent.v1.CompletionFailure
-	0, // 4: homeagent.v1.AddSource.spec:type_name -> homeagent.v1.SourceSpec
-	9, // 5: homeagent.v1.SourceTested.failure:type_name -> homeagent.v1.CompletionFailure
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	3,  // 0: homeagent.v1.SourceList.sources:type_name -> homeagent.v1.SourceView
+	0,  // 1: homeagent.v1.SourceList.found:type_name -> homeagent.v1.SourceSpec
+	0,  // 2: homeagent.v1.SourceView.spec:type_name -> homeagent.v1.SourceSpec
+	11, // 3: homeagent.v1.SourceView.last_failure:type_name -> homeagent.v1.CompletionFailure
+	4,  // 4: homeagent.v1.SourceView.keys:type_name -> homeagent.v1.KeyView
+	11, // 5: homeagent.v1.KeyView.last_failure:type_name -> homeagent.v1.CompletionFailure
+	0,  // 6: homeagent.v1.AddSource.spec:type_name -> homeagent.v1.SourceSpec
+	11, // 7: homeagent.v1.SourceTested.failure:type_name -> homeagent.v1.CompletionFailure
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_messages_provider_proto_init() }
@@ -725,7 +907,7 @@ func file_messages_provider_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_provider_proto_rawDesc), len(file_messages_provider_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
