@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Origin says where a value comes from.
@@ -178,6 +179,11 @@ type Source struct {
 	BaseURL       string // "" means the adapter's default
 	Model         string // "" means the adapter's default
 	APIKey        Secret
+	Keys          []Secret          // APIKey, if set, and the further keys; used in turn
+	Headers       map[string]string // added to each request; never written to
+	ExtraBody     string            // a JSON object, or ""
+	Options       string            // a JSON object, or ""
+	Stream        bool
 	Priority      int // lower is tried first
 	Enabled       bool
 	MaxConcurrent int
@@ -187,11 +193,18 @@ type Source struct {
 	Thinking      bool
 	Vision        bool
 	Audio         bool
+	Tools         bool
+	Price         Price
 
 	TimeoutConnect   time.Duration
 	TimeoutFirstByte time.Duration
 	TimeoutIdle      time.Duration
 	TimeoutTotal     time.Duration
+}
+
+// Price is what a million tokens cost; nil means that it is not known.
+type Price struct {
+	In, Out, Cached, CacheWrite *float64
 }
 
 // Sources returns the model sources in the order in which they are tried: by
@@ -222,16 +235,46 @@ func (s *Snapshot) source(name string) Source {
 		Thinking:         s.Bool(key(SourceThinkingEnabled)),
 		Vision:           s.Bool(key(SourceVision)),
 		Audio:            s.Bool(key(SourceAudio)),
+		Tools:            s.Bool(key(SourceTools)),
+		Stream:           s.Bool(key(SourceStream)),
+		ExtraBody:        s.String(key(SourceExtraBody)),
+		Options:          s.String(key(SourceOptions)),
+		Price: Price{
+			In: s.number(key(SourcePriceIn)), Out: s.number(key(SourcePriceOut)),
+			Cached: s.number(key(SourcePriceCached)), CacheWrite: s.number(key(SourcePriceCacheWrite)),
+		},
 		TimeoutConnect:   s.Duration(key(SourceTimeoutConnect)),
 		TimeoutFirstByte: s.Duration(key(SourceTimeoutFirstByte)),
 		TimeoutIdle:      s.Duration(key(SourceTimeoutIdle)),
 		TimeoutTotal:     s.Duration(key(SourceTimeoutTotal)),
 	}
-	if s.IsSet(key(SourceTemperature)) {
-		temperature := s.Float(key(SourceTemperature))
-		source.Temperature = &temperature
-	}
+	source.Temperature = s.number(key(SourceTemperature))
+	source.Headers, _ = ParseHeaders(s.String(key(SourceHeaders))) // checked when it was set
+	source.Keys = keyPool(source.APIKey, s.Secret(key(SourceAPIKeys)))
 	return source
+}
+
+// number is nil for a float that is unset.
+func (s *Snapshot) number(key string) *float64 {
+	if !s.IsSet(key) {
+		return nil
+	}
+	n := s.Float(key)
+	return &n
+}
+
+// keyPool gives the keys of a source, each once.
+func keyPool(first, more Secret) []Secret {
+	texts := append([]string{first.Reveal()}, strings.FieldsFunc(more.Reveal(), func(r rune) bool {
+		return r == ',' || unicode.IsSpace(r)
+	})...)
+	var out []Secret
+	for i, text := range texts {
+		if text != "" && !slices.Contains(texts[:i], text) {
+			out = append(out, NewSecret(text))
+		}
+	}
+	return out
 }
 
 // names returns every concrete key: the plain ones, and all fields of instances

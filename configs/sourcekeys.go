@@ -1,17 +1,18 @@
 package configs
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // sourceKeys declares the settings of a model source. All are live: the next
 // completion is made with the new ones.
 func sourceKeys() []Key {
-	keys := append(sourceIdentityKeys(), sourceModelKeys()...)
-	keys = append(keys, sourceTimeoutKeys()...)
+	keys := slices.Concat(sourceIdentityKeys(), sourceRequestKeys(), sourceModelKeys(), sourcePriceKeys(), sourceTimeoutKeys())
 	for i := range keys {
 		keys[i].Name = SourceKey(wildcard, keys[i].Name)
 		keys[i].Category, keys[i].Apply = CategoryModels, Live
@@ -42,6 +43,11 @@ func sourceIdentityKeys() []Key {
 			Description: "The credential of the source. Unset sends none.",
 		},
 		{
+			Name: SourceAPIKeys, Type: TypeSecret,
+			English: "Further API keys", Chinese: "备用接口密钥",
+			Description: "Further credentials of the source, separated by commas or spaces. They are used in turn with api_key; one that is refused or used up rests alone.",
+		},
+		{
 			Name: SourcePriority, Type: TypeInt, Default: "0", Min: "-1000", Max: "1000", Step: "1",
 			English: "Order", Chinese: "优先顺序",
 			Description: "The place in the order in which sources are tried: lower first, equal ones by name.",
@@ -50,6 +56,31 @@ func sourceIdentityKeys() []Key {
 			Name: SourceEnabled, Type: TypeBool, Default: "true",
 			English: "Enabled", Chinese: "启用",
 			Description: "Whether the source is used; off keeps its settings.",
+		},
+	}
+}
+
+func sourceRequestKeys() []Key {
+	return []Key{
+		{
+			Name: SourceHeaders, Type: TypeText, Check: checkHeaders,
+			English: "Headers", Chinese: "附加请求头",
+			Description: "Headers that are added to each request, one a line as Name: value; they win over the adapter's. {{api_key}} in a value stands for the key.",
+		},
+		{
+			Name: SourceExtraBody, Type: TypeText, Check: checkObject,
+			English: "Extra body", Chinese: "附加请求体",
+			Description: "A JSON object that is merged into the body of each request and wins: objects field by field, null removes a field.",
+		},
+		{
+			Name: SourceOptions, Type: TypeText, Check: checkObject,
+			English: "Adapter options", Chinese: "适配器选项",
+			Description: "A JSON object with what the adapter leaves to be set, such as a region; see docs/adapters.md.",
+		},
+		{
+			Name: SourceStream, Type: TypeBool, Default: "true",
+			English: "Streaming", Chinese: "流式输出",
+			Description: "Whether answers are asked for as streams. Off asks for each in one piece, for servers whose streams are broken.",
 		},
 	}
 }
@@ -91,6 +122,27 @@ func sourceModelKeys() []Key {
 			English: "Hears audio", Chinese: "支持音频",
 			Description: "Whether the model takes audio.",
 		},
+		{
+			Name: SourceTools, Type: TypeBool, Default: "true",
+			English: "Calls tools", Chinese: "支持工具",
+			Description: "Whether the model can call tools. Off offers it none, so that it answers in words alone.",
+		},
+	}
+}
+
+func sourcePriceKeys() []Key {
+	price := func(name, english, chinese, what string) Key {
+		return Key{
+			Name: name, Type: TypeFloat, Min: "0", Max: "1000000", Step: "0.01",
+			English: english, Chinese: chinese,
+			Description: "What a million " + what + " in the unit of core.llm.currency.",
+		}
+	}
+	return []Key{
+		price(SourcePriceIn, "Price of input", "输入价格", "prompt tokens cost,"),
+		price(SourcePriceOut, "Price of output", "输出价格", "answer tokens cost, reasoning among them,"),
+		price(SourcePriceCached, "Price of cached input", "缓存输入价格", "prompt tokens cost that were read from the vendor's cache; unset means as price_in,"),
+		price(SourcePriceCacheWrite, "Price of cache writes", "缓存写入价格", "prompt tokens cost that were written to the vendor's cache; unset means as price_in,"),
 	}
 }
 
@@ -134,6 +186,38 @@ func checkEach(list string, form *regexp.Regexp, what string) error {
 		if !form.MatchString(entry) {
 			return fmt.Errorf("a list in which %s is %s", quoteValue(entry), what)
 		}
+	}
+	return nil
+}
+
+// ParseHeaders reads the text of a source's headers: one a line, as Name: value.
+func ParseHeaders(text string) (map[string]string, error) {
+	out := make(map[string]string)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !headerForm.MatchString(name) {
+			return nil, errors.New("not a list of headers, one a line as Name: value")
+		}
+		out[name] = strings.TrimSpace(value)
+	}
+	return out, nil
+}
+
+var headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
+
+func checkHeaders(text string) error {
+	_, err := ParseHeaders(text)
+	return err
+}
+
+func checkObject(text string) error {
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &object) != nil || object == nil {
+		return errors.New("not a JSON object")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ const (
 	KeyRetentionKeys    = "core.retention.keys"
 	KeyRetentionOutputs = "core.retention.outputs"
 	KeyRetentionAside   = "core.retention.aside"
+	KeyRetentionUsage   = "core.retention.usage"
 )
 
 func storeKeys() []Key {
@@ -33,5 +34,7 @@ func storeKeys() []Key {
 			"How long an output stays after its channel has taken it. What was not sent yet stays until it is."),
 		keep(KeyRetentionAside, "90d", "Keep crash loops", "崩溃任务保留",
 			"How long the input and the steps of a task stay that was ended because it brought the node down again and again."),
+		keep(KeyRetentionUsage, "400d", "Keep usage", "用量保留",
+			"How long it stays what tokens and money a day took, by source, agent and conversation. The current month is always kept."),
 	}
 }
