@@ -358,12 +358,12 @@ func (b *batch) layAside(id string, t *messages.TaskRecord) error {
 	return b.txn.Put(key, encoded)
 }
 
-// dropJournal deletes a task's journal. Entries beyond what one transaction
-// holds stay behind without a task that reads them; a turn is capped far below.
-func dropJournal(txn store.Txn, id string, t *messages.TaskRecord) error {
+// dropJournal deletes entries of a journal. Entries beyond what one transaction holds
+// stay behind without a task that reads them; a turn is capped far below.
+func dropJournal(txn store.Txn, keys [][]byte) error {
 	const most = store.MaxWrites / 2
-	for n := uint64(1); n <= min(t.GetJournal(), most); n++ {
-		if err := txn.Delete(journalKey(id, n)); err != nil {
+	for _, key := range keys[:min(len(keys), most)] {
+		if err := txn.Delete(key); err != nil {
 			return err
 		}
 	}

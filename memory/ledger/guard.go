@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"homeagent/memory/store"
 	"homeagent/messages"
@@ -116,8 +117,8 @@ func isDamage(err error) bool {
 }
 
 // repair brings counters and lists into agreement with what is there: open tasks
-// that cannot be read are given up, and a journal with a hole is dropped, so that
-// its turn begins anew.
+// that cannot be read are given up, and a journal with a hole ends before it. What is
+// given up is kept aside as it was found.
 func (l *Ledger) repair() error {
 	return l.db.Update(func(txn store.Txn) error {
 		keys, err := openKeys(txn)
@@ -125,14 +126,23 @@ func (l *Ledger) repair() error {
 			return err
 		}
 		open := uint64(0)
+		var lost []store.Write
 		for _, key := range keys {
-			kept, err := l.repairTask(txn, key)
+			kept, gone, err := l.repairTask(txn, key)
 			if err != nil {
 				return err
 			}
+			lost = append(lost, gone...)
 			if kept {
 				open++
 			}
+		}
+		dir, err := l.db.KeepAside(fmt.Sprintf("ledger-%d", l.db.Stats().Commits), lost)
+		if err != nil {
+			return err
+		}
+		if dir != "" {
+			l.log.Warn("records that cannot be used are kept aside", "records", len(lost), "folder", dir)
 		}
 		for item, err := range txn.Scan(store.Range{Space: store.Inbox, Reverse: true, Limit: 1}) {
 			if err != nil {
@@ -167,38 +177,93 @@ func openKeys(txn store.Txn) ([][]byte, error) {
 	return out, nil
 }
 
-// repairTask keeps an open task if its input can be read.
-func (l *Ledger) repairTask(txn store.Txn, key []byte) (kept bool, err error) {
+// raw copies records as they are.
+func raw(txn store.Txn, keys ...[]byte) ([]store.Write, error) {
+	var out []store.Write
+	for _, key := range keys {
+		value, err := txn.Get(key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, store.Write{Space: store.Space(key[0]), Key: key[1:], Value: value})
+	}
+	return out, nil
+}
+
+// repairTask keeps an open task if its input can be read, and returns what it gives
+// up.
+func (l *Ledger) repairTask(txn store.Txn, key []byte) (kept bool, lost []store.Write, err error) {
 	record, err := txn.Get(key)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	_, raw, err := store.Unseal(key, record)
+	_, name, err := store.Unseal(key, record)
 	if err != nil {
-		return false, txn.Delete(key)
+		if lost, err = raw(txn, key); err != nil {
+			return false, nil, err
+		}
+		return false, lost, txn.Delete(key)
 	}
-	id := string(raw)
+	id := string(name)
+	entries, err := journalKeys(txn, id, 0)
+	if err != nil {
+		return false, nil, err
+	}
 	t, err := readTask(txn, id)
 	if err == nil {
 		_, err = inbox(txn, t.GetSequence())
 	}
 	switch {
 	case err != nil && isDamage(err):
-		return false, txn.Delete(key)
+		sequence := binary.BigEndian.Uint64(key[2:])
+		if lost, err = raw(txn, append(entries, key, taskKey(id), inboxKey(sequence))...); err != nil {
+			return false, nil, err
+		}
+		return false, lost, txn.Delete(key)
 	case err != nil:
-		return false, err
+		return false, nil, err
 	}
 	if _, err := journal(txn, id, t.GetJournal()); err != nil {
 		if !isDamage(err) {
-			return false, err
+			return false, nil, err
 		}
-		if err := dropJournal(txn, id, t); err != nil {
-			return false, err
+		if lost, err = raw(txn, append(entries, taskKey(id))...); err != nil {
+			return false, nil, err
 		}
-		t.Journal = 0
-		return true, txn.PutRecord(version, taskKey(id), t)
+		return true, lost, keepSound(txn, id, t, entries)
 	}
-	return true, nil
+	return true, nil, nil
+}
+
+// keepSound cuts a journal at its first entry that is missing or damaged: the turn
+// goes on from what is sound before.
+func keepSound(txn store.Txn, id string, t *messages.TaskRecord, entries [][]byte) error {
+	last := t.GetJournal()
+	t.Journal, t.Result, t.StartedAt = 0, 0, 0
+	for n := uint64(1); n <= last; n++ {
+		r := &messages.JournalRecord{}
+		if err := txn.GetRecord(version, journalKey(id, n), r); err != nil {
+			if !isDamage(err) {
+				return err
+			}
+			break
+		}
+		t.Journal = n
+		if isResult(r.GetEntry().GetKind()) {
+			t.Result = n
+		}
+	}
+	gone := slices.DeleteFunc(entries, func(key []byte) bool { return bytes.Compare(key, journalKey(id, t.GetJournal())) <= 0 })
+	if t.GetJournal() == 0 {
+		gone = entries
+	}
+	if err := dropJournal(txn, gone); err != nil {
+		return err
+	}
+	return txn.PutRecord(version, taskKey(id), t)
 }
 
 // lastEvent returns the highest event number in use.

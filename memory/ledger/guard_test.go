@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,20 +67,23 @@ func TestGuardNamesWhatIsMissing(t *testing.T) {
 		text string
 		// pending is what a salvage leaves open.
 		pending string
+		// journal is what it leaves of the journal of b, lost what is kept aside.
+		journal int
+		lost    string
 	}{
-		{"inbox record", func(x store.Txn) error { return x.Delete(inboxKey(3)) }, "inputs are missing in the inbox (3)", "b d e"},
-		{"ended inbox record", func(x store.Txn) error { return x.Delete(inboxKey(1)) }, "inputs are missing in the inbox (1)", "b c d e"},
-		{"last inbox record", func(x store.Txn) error { return x.Delete(inboxKey(5)) }, "inputs are missing in the inbox (5)", "b c d"},
-		{"flipped inbox record", func(x store.Txn) error { return flip(x, inboxKey(4)) }, "task d", "b c e"},
-		{"task record", func(x store.Txn) error { return x.Delete(taskKey("c")) }, "task c", "b d e"},
-		{"list of open tasks", func(x store.Txn) error { return x.Delete(openKey(3)) }, "3 open tasks in the list, 4 by the counters", "b d e"},
-		{"journal entry", func(x store.Txn) error { return x.Delete(journalKey("b", 2)) }, "journal lacks entry 2", "b c d e"},
-		{"last journal entry", func(x store.Txn) error { return x.Delete(journalKey("b", 3)) }, "journal ends at 2 of 3", "b c d e"},
-		{"flipped journal entry", func(x store.Txn) error { return flip(x, journalKey("b", 1)) }, "checksum", "b c d e"},
-		{"counters", func(x store.Txn) error { return x.Delete(countersKey) }, "promised inputs are missing (1 to 5)", "b c d e"},
+		{"inbox record", func(x store.Txn) error { return x.Delete(inboxKey(3)) }, "inputs are missing in the inbox (3)", "b d e", 3, "tc"},
+		{"ended inbox record", func(x store.Txn) error { return x.Delete(inboxKey(1)) }, "inputs are missing in the inbox (1)", "b c d e", 3, ""},
+		{"last inbox record", func(x store.Txn) error { return x.Delete(inboxKey(5)) }, "inputs are missing in the inbox (5)", "b c d", 3, "te"},
+		{"flipped inbox record", func(x store.Txn) error { return flip(x, inboxKey(4)) }, "task d", "b c e", 3, "text of d"},
+		{"task record", func(x store.Txn) error { return x.Delete(taskKey("c")) }, "task c", "b d e", 3, "text of c"},
+		{"list of open tasks", func(x store.Txn) error { return x.Delete(openKey(3)) }, "3 open tasks in the list, 4 by the counters", "b d e", 3, ""},
+		{"journal entry", func(x store.Txn) error { return x.Delete(journalKey("b", 2)) }, "journal lacks entry 2", "b c d e", 1, "tb"},
+		{"last journal entry", func(x store.Txn) error { return x.Delete(journalKey("b", 3)) }, "journal ends at 2 of 3", "b c d e", 2, "tb"},
+		{"flipped journal entry", func(x store.Txn) error { return flip(x, journalKey("b", 1)) }, "checksum", "b c d e", 0, "jb"},
+		{"counters", func(x store.Txn) error { return x.Delete(countersKey) }, "promised inputs are missing (1 to 5)", "b c d e", 3, ""},
 		{"old counters", func(x store.Txn) error {
 			return x.Put(countersKey, counters{inbox: 5, journal: 1, accepted: 5, ended: 1}.encode())
-		}, "promised journal entries are missing (2 to 3)", "b c d e"},
+		}, "promised journal entries are missing (2 to 3)", "b c d e", 3, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,13 +101,27 @@ func TestGuardNamesWhatIsMissing(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			salvage(t, dir, c.pending)
+			journalLeft := salvage(t, dir, c.pending)
+			if j := journalLeft; j != c.journal {
+				t.Errorf("%d journal entries are left, want %d", j, c.journal)
+			}
+			aside, err := filepath.Glob(filepath.Join(dir, "aside", "ledger-*", "records"))
+			if err != nil || (len(aside) == 1) != (c.lost != "") {
+				t.Fatalf("kept aside: %v, %v", aside, err)
+			}
+			if c.lost == "" {
+				return
+			}
+			if b, err := os.ReadFile(aside[0]); err != nil || !strings.Contains(string(b), c.lost) {
+				t.Errorf("kept aside %q, want %q (%v)", b, c.lost, err)
+			}
 		})
 	}
 }
 
-// salvage opens a damaged ledger, wants the tasks, and goes on with it.
-func salvage(t *testing.T, dir, want string) {
+// salvage opens a damaged ledger, wants the tasks, and goes on with it. It returns how
+// long the journal of b is.
+func salvage(t *testing.T, dir, want string) (journal int) {
 	t.Helper()
 	db, err := store.Open(dir, store.Options{Salvage: true})
 	if err != nil {
@@ -116,6 +135,9 @@ func salvage(t *testing.T, dir, want string) {
 	var ids []string
 	for _, p := range r.pending("") {
 		ids = append(ids, p.GetInput().GetId())
+		if p.GetInput().GetId() == "b" {
+			journal = len(p.GetJournal())
+		}
 	}
 	if got := strings.Join(ids, " "); got != want {
 		t.Fatalf("pending after salvage %q, want %q", got, want)
@@ -141,6 +163,7 @@ func salvage(t *testing.T, dir, want string) {
 	if n := len((&rig{t, db, l}).pending("")); n != len(ids) {
 		t.Errorf("%d tasks after the next start, want %d", n, len(ids))
 	}
+	return journal
 }
 
 func TestReopenGoesOn(t *testing.T) {

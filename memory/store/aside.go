@@ -2,6 +2,7 @@ package store
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
@@ -114,4 +115,33 @@ func pruneAside(root string) error {
 		}
 	}
 	return nil
+}
+
+// KeepAside writes records into a folder of their own beside the database, durably,
+// and marks it as one that is never removed: for an engine that is about to give up
+// records it cannot use. It returns the folder, empty for a store in memory. The file
+// in it holds for each record the length of its key in two bytes and that of its value
+// in four (big end first), key and value.
+func (db *DB) KeepAside(name string, list []Write) (string, error) {
+	if db.opt.InMemory || len(list) == 0 {
+		return "", nil
+	}
+	dir := filepath.Join(db.root, asideDir, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	var out []byte
+	for _, w := range list {
+		key := w.Space.Key(w.Key)
+		out = binary.BigEndian.AppendUint16(out, uint16(len(key)))
+		out = binary.BigEndian.AppendUint32(out, uint32(len(w.Value)))
+		out = append(append(out, key...), w.Value...)
+	}
+	if err := writeDurable(filepath.Join(dir, "records"), out); err != nil {
+		return "", err
+	}
+	if err := writeDurable(filepath.Join(dir, keepNote), nil); err != nil {
+		return "", err
+	}
+	return dir, syncDir(filepath.Join(db.root, asideDir))
 }
