@@ -127,14 +127,10 @@ func TestDamagedStore(t *testing.T) {
 		},
 		"newer format": func(t *testing.T, data string) string {
 			f := filepath.Join(data, "store", "format")
-			b, err := os.ReadFile(f)
-			if err != nil {
+			if err := os.WriteFile(f, []byte("homeagent store 99\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(f, bytes.Replace(b, []byte("1"), []byte("99"), 1), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return "format"
+			return "format 99"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
