@@ -82,7 +82,9 @@ func (PluginState) EnumDescriptor() ([]byte, []int) {
 	return file_messages_plugin_proto_rawDescGZIP(), []int{0}
 }
 
-// PluginSpec says which plugin a proxy stands for. Made by plugins; the kernel's table makes the proxy from it.
+// PluginSpec says which plugin a proxy stands for. Made by plugins; the kernel's table makes the proxy from it. Sent by
+// plugins to a proxy when tools or config was restarted, not answered; sent by admin to plugins, to start a proxy again
+// that has ended: answered with Ok or Error `unknown_plugin`.
 type PluginSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the plugin.

@@ -26,11 +26,7 @@ func (f *face) plugins(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 
 // plugin is GET /api/v1/plugins/{name}, with its settings.
 func (f *face) plugin(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
-	p, no := f.onePlugin(r.Context(), r.PathValue("name"))
-	if no != nil {
-		return nil, no
-	}
-	return f.shownPlugin(r.Context(), p)
+	return f.knownPlugin(r.Context(), r.PathValue("name"))
 }
 
 func (f *face) shownPlugin(ctx context.Context, p *messages.PluginView) (any, *refusal) {
@@ -91,6 +87,11 @@ func (f *face) turnPlugin(ctx context.Context, name string, on bool) (any, *refu
 	if got.GetError() != nil {
 		return nil, refusalOf(got.GetError())
 	}
+	if on { // its proxy may have ended
+		if _, no := ask[*messages.Ok](f, ctx, askLimit, "plugins", &messages.PluginSpec{Name: name}); no != nil {
+			return nil, no
+		}
+	}
 	limit, cancel := context.WithTimeout(ctx, turnLimit)
 	defer cancel()
 	look := time.NewTicker(turnLook)
@@ -98,6 +99,9 @@ func (f *face) turnPlugin(ctx context.Context, name string, on bool) (any, *refu
 	for {
 		// The proxy itself has heard of the key by now; plugins may not have heard of it from the proxy.
 		l, no := ask[*messages.PluginList](f, ctx, askLimit, "plugins/"+name, &messages.ListPlugins{})
+		if no != nil && no.body.Code == api.CodeUnavailable {
+			return f.knownPlugin(ctx, name)
+		}
 		if no != nil {
 			return nil, no
 		}
@@ -111,6 +115,15 @@ func (f *face) turnPlugin(ctx context.Context, name string, on bool) (any, *refu
 		case <-limit.Done():
 		}
 	}
+}
+
+// knownPlugin shows a plugin as plugins knows it, also when its proxy is not there.
+func (f *face) knownPlugin(ctx context.Context, name string) (any, *refusal) {
+	p, no := f.onePlugin(ctx, name)
+	if no != nil {
+		return nil, no
+	}
+	return f.shownPlugin(ctx, p)
 }
 
 func plugin(p *messages.PluginView) api.Plugin {

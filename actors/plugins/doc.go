@@ -9,6 +9,7 @@
 //
 //	PluginView   of a proxy, at each change; kept
 //	ListPlugins  -> PluginList or Error unknown_plugin
+//	PluginSpec   -> Ok or Error unknown_plugin: starts a proxy again that has ended
 //	Restarted    of tools or config: its proxies are told to register and to subscribe again
 //	Drain        -> Ok
 //

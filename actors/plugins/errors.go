@@ -38,6 +38,6 @@ func errBroken(name string, err error) *messages.Error {
 func errEnded(name, failure string) *messages.Error {
 	return &messages.Error{
 		Code: CodeEnded, Message: fmt.Sprintf("The actor of the plugin %s has ended: %s.", name, failure),
-		Hint: "The log says more. `waiter restart plugins` starts it again.", Details: map[string]string{"plugin": name},
+		Hint: "The log says more. `waiter plugins enable " + name + "` starts it again.", Details: map[string]string{"plugin": name},
 	}
 }

@@ -21,12 +21,13 @@ type root struct {
 	self  *messages.Address
 	names []string // sorted
 	views map[string]*messages.PluginView
+	ended map[string]bool
 	ready bool
 }
 
 // NewRoot makes the machine of the root.
 func NewRoot(infos []pluginhost.Info) kit.Machine {
-	r := &root{views: map[string]*messages.PluginView{}}
+	r := &root{views: map[string]*messages.PluginView{}, ended: map[string]bool{}}
 	for _, i := range infos {
 		r.names = append(r.names, i.Name)
 		r.views[i.Name] = view(i)
@@ -66,6 +67,8 @@ func (r *root) Step(now time.Time, e kit.Event) []kit.Effect {
 		return r.settle()
 	case *messages.ListPlugins:
 		return []kit.Effect{e.Reply(r.list(m.GetName()))}
+	case *messages.PluginSpec:
+		return r.stand(e, m)
 	case late:
 		r.ready = true
 		return []kit.Effect{kit.Ready{}, r.state()}
@@ -138,11 +141,29 @@ func (r *root) onFault(f kit.Fault, now time.Time) []kit.Effect {
 	return nil
 }
 
+// stand starts a proxy again that has ended.
+func (r *root) stand(e kit.Event, m *messages.PluginSpec) []kit.Effect {
+	name := m.GetName()
+	old := r.views[name]
+	switch {
+	case old == nil:
+		return []kit.Effect{e.Reply(errUnknown(name, r.names))}
+	case !r.ended[name]:
+		return []kit.Effect{e.Reply(&messages.Ok{})}
+	}
+	delete(r.ended, name)
+	v := proto.CloneOf(old)
+	v.State, v.Problem = messages.PluginState_PLUGIN_STATE_STARTING, nil
+	r.views[name] = v
+	return []kit.Effect{kit.Spawn{Kind: ProxyKind, Name: name, Params: m, Watch: true}, r.state(), e.Reply(&messages.Ok{})}
+}
+
 func (r *root) broken(name, failure string, now time.Time) []kit.Effect {
 	old := r.views[name]
 	if old == nil {
 		return nil
 	}
+	r.ended[name] = true
 	r.views[name] = &messages.PluginView{
 		Name: name, Kind: old.GetKind(), Version: old.GetVersion(), Description: old.GetDescription(),
 		State: messages.PluginState_PLUGIN_STATE_BROKEN, Problem: errEnded(name, failure), SinceUs: now.UnixMicro(),

@@ -136,6 +136,10 @@ func TestRoot(t *testing.T) {
 	s.Step(0, kit.Event{Msg: kit.Restarted{Who: kit.Path("plugins/lamp"), Name: "lamp"}})
 	s.Step(0, kit.Event{Msg: kit.Restarted{Who: tools}})
 	s.Step(time.Second, kit.Event{Msg: kit.Ended{Who: kit.Path("plugins/lamp"), Name: "lamp", Failure: "it panicked"}})
+	s.Note("it is started again; one that stands is left alone")
+	for _, name := range []string{"lamp", "lamp", "lam"} {
+		s.Step(0, kit.Event{From: kit.Path("admin"), Corr: "s", Msg: &messages.PluginSpec{Name: name}})
+	}
 	s.Step(0, kit.Event{From: kit.Path("admin"), Corr: "d", Msg: &messages.Drain{}})
 	s.Show()
 	s.Done()

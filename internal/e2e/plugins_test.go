@@ -108,6 +108,12 @@ func TestPluginsOnAndOff(t *testing.T) {
 	if !offered(bodies[0]) || offered(bodies[1]) || !offered(bodies[2]) {
 		t.Errorf("files_read was offered: %v %v %v", offered(bodies[0]), offered(bodies[1]), offered(bodies[2]))
 	}
+	t.Log("an ended actor is broken, and enable starts it again")
+	n.waiter("kill", "plugins/files").must(t)
+	if got := n.waiter("plugins"); got.code != 1 {
+		t.Errorf("exit %d: %s", got.code, got.stdout)
+	}
+	contains(t, n.waiter("plugins", "enable", "files").must(t).stdout, "running")
 	t.Log("a folder that holds the node's own data breaks the plugin, and says so")
 	n.waiter("config", "set", "plugin.files.roots", filepath.Dir(n.data)).must(t)
 	got := n.waiter("plugins", "enable", "files")
