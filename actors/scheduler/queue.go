@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"sort"
+
+	"homeagent/messages"
 )
 
 // chunkSize is the most tasks of one chunk: what an insertion moves.
@@ -16,6 +18,25 @@ const chunkSize = 256
 type queue struct {
 	chunks [][]*task
 	n      int
+	// special counts those that may preempt where others of the level may not, aged those of them that were preempted.
+	special, aged int
+}
+
+// special tells whether a task may preempt where others of its level may not: an interrupt by name, one that a person
+// waits for, one that was preempted before.
+func special(t *task) bool {
+	return t.input.GetMode() == messages.Mode_MODE_INTERRUPT || t.input.GetPersonWaits() || t.preempted > 0
+}
+
+// count keeps the counts when a task comes or goes.
+func (q *queue) count(t *task, by int) {
+	q.n += by
+	if special(t) {
+		q.special += by
+	}
+	if t.preempted > 0 {
+		q.aged += by
+	}
 }
 
 // order compares two tasks by their place in a queue.
@@ -48,7 +69,7 @@ func (q *queue) insert(t *task) {
 	if found {
 		panic("scheduler: a task is queued twice: " + t.id())
 	}
-	q.n++
+	q.count(t, 1)
 	if c == len(q.chunks) {
 		if c == 0 || len(q.chunks[c-1]) >= chunkSize {
 			q.chunks = append(q.chunks, []*task{t})
@@ -72,7 +93,7 @@ func (q *queue) remove(t *task) bool {
 	if !found {
 		return false
 	}
-	q.n--
+	q.count(t, -1)
 	left := slices.Delete(q.chunks[c], at, at+1)
 	if len(left) == 0 {
 		q.chunks = slices.Delete(q.chunks, c, c+1)

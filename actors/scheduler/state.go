@@ -105,7 +105,8 @@ type state struct {
 	tasks     map[string]*task
 	current   *task
 	slot      *task
-	asked     [2]*task // the running task and the head of the highest queue that was considered against it
+	armed     time.Time // when the cooldown is over that something waits for
+	asked     [2]*task  // the running task and the head of the highest queue that was considered against it
 	cut       cut
 	stack     []*task
 	levels    [topLevel + 1]queue // waiting by level; [0] is the ready queue
@@ -163,8 +164,8 @@ func New(p Params) kit.Machine {
 }
 
 type (
-	// tick asks anew whether something may preempt, first of all the task that the cooldown held off.
-	tick struct{ task string }
+	// tick asks anew whether something may preempt: a cooldown is over.
+	tick struct{}
 	// retry writes an end again.
 	retry struct{ task string }
 	// reread asks for pending tasks again.
@@ -251,7 +252,8 @@ func (s *state) receive(e kit.Event) {
 func (s *state) onTimer(m any) {
 	switch m := m.(type) {
 	case tick:
-		s.rearm(m.task)
+		s.armed = time.Time{}
+		s.rearm()
 	case retry:
 		s.writeEnd(m.task)
 	case reread:

@@ -119,7 +119,7 @@ func (s *state) promote(t *task) {
 		return
 	}
 	s.publishEdit(t, "promote")
-	s.rearm("")
+	s.rearm()
 }
 
 // cancelWaiting ends a task that waits, or waits for people; the asker hears of it when that is on disk.
@@ -157,7 +157,7 @@ func (s *state) changeLevel(e kit.Event, t *task, level int32) {
 	in.Level = proto.Int32(level)
 	s.change(e, t, in, &messages.EditInput{TaskId: t.id(), Level: proto.Int32(level)})
 	s.publishEdit(t, "level")
-	s.rearm(t.id())
+	s.rearm()
 }
 
 // change puts another input in the place of a task's and has it written.

@@ -113,13 +113,10 @@ func (s *state) highest() *task {
 	return nil
 }
 
-// rearm asks anew whether the one that the cooldown held off, or any other, may preempt what runs.
-func (s *state) rearm(held string) {
+// rearm asks anew whether what waits may preempt what runs.
+func (s *state) rearm() {
 	if s.current == nil {
 		s.dispatch()
-		return
-	}
-	if t := s.tasks[held]; t != nil && t.queued && s.consider(t) {
 		return
 	}
 	s.considerAll()
@@ -127,11 +124,21 @@ func (s *state) rearm(held string) {
 
 // considerAll asks in the order in which interrupts wait. The first one that may preempt need not be the first one: what
 // stands before it may be held off by the cooldown, which is never in a person's way over background work, or meet the
-// running task at its aged level, which is no defence against an interrupt of its own principal.
+// running task at its aged level, which is no defence against an interrupt of its own principal. Where no such task waits
+// in a level, its head speaks for all.
 func (s *state) considerAll() {
-	for l := topLevel; l > 0; l-- {
-		for t := range s.levels[l].all() {
-			if s.consider(t) {
+	for l := topLevel; l > 0 && s.current != nil; l-- {
+		q := &s.levels[l]
+		if head := q.head(); head == nil {
+			continue
+		} else if s.consider(head) {
+			return
+		}
+		if q.special == 0 || int32(l) <= s.current.input.GetLevel() && q.aged == 0 {
+			continue
+		}
+		for t := range q.all() {
+			if special(t) && s.consider(t) {
 				return // the queue has changed
 			}
 		}
@@ -171,8 +178,9 @@ func (s *state) consider(t *task) bool {
 		return true
 	}
 	if !ok {
-		if left > 0 {
-			s.add(kit.After{Key: "rearm", D: left, Msg: tick{t.id()}})
+		if due := s.now.Add(left); left > 0 && !due.Equal(s.armed) {
+			s.armed = due
+			s.add(kit.After{Key: "rearm", D: left, Msg: tick{}})
 		}
 		return false
 	}
@@ -237,7 +245,7 @@ func (s *state) run(t *task) {
 	default:
 		s.spawn(t)
 	}
-	s.rearm("")
+	s.rearm()
 }
 
 // next takes the task that is to run now.

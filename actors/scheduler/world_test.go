@@ -449,9 +449,11 @@ func (w *world) check() {
 		w.t.Fatal("a task stands in two places")
 	}
 	if c := s.current; c != nil && c.phase == running && s.slot == nil {
-		if h := s.highest(); h != nil {
-			if ok, left := s.mayPreempt(h); ok && !w.due("rearm") {
-				w.t.Fatalf("%s runs at %d while %s waits at %d, %s of cooldown", c.id(), effective(c), h.id(), effective(h), left)
+		for l := topLevel; l > 0; l-- {
+			for h := range s.levels[l].all() {
+				if ok, left := s.mayPreempt(h); ok && !w.due("rearm") {
+					w.t.Fatalf("%s runs at %d while %s waits at %d, %s of cooldown", c.id(), effective(c), h.id(), effective(h), left)
+				}
 			}
 		}
 	}

@@ -133,7 +133,7 @@ func (l *level) UnmarshalText(b []byte) error {
 		return nil
 	}
 	if len(s) != 1 || s[0] < '0' || s[0] > '3' {
-		return fmt.Errorf("there is no level %s: use 0 to 3", strconv.Quote(s))
+		return fmt.Errorf("there is no level %s: levels are from 0 to 3", strconv.Quote(s))
 	}
 	l.n, l.set = int(s[0]-'0'), true
 	return nil

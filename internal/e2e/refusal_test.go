@@ -161,7 +161,7 @@ func TestExitCodes(t *testing.T) {
 		"inspect nosuch":                            {1, "no actor at this path"},
 		"tree nosuch":                               {1, "no actor nosuch"},
 		"kill nosuch":                               {1, "no actor at this path"},
-		"send hello --level 9":                      {1, "from 0 to 3"},
+		"send hello --level 9":                      {2, "from 0 to 3"},
 		"send hello --channel fax":                  {1, "Known channels"},
 		"send hello --agent nobody":                 {1, "no agent"},
 		"providers test nosuch":                     {1, "no model source"},
