@@ -201,3 +201,36 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// The requests that an adapter makes of its own are bounded for a call, not only
+// each by itself.
+func TestAdapterAsksBounded(t *testing.T) {
+	asked := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		fmt.Fprint(w, `{"text":"ok"}`)
+	}))
+	defer srv.Close()
+	const src = `
+return {
+  contract = 1, name = "NAME", version = "1", endpoint = "/call", framing = "json", capabilities = {},
+  headers = function()
+    for i = 1, 100 do
+      local got, why = http_get("/x")
+      if not got then return { ["X-Why"] = i .. " " .. why } end
+    end
+  end,
+  transform_request = function() return { model = "m" } end,
+  transform_response = function(body) return { text = body.text, finish = "stop" } end,
+}`
+	e := engine(t, folder(t, map[string]string{"asks.lua": src}))
+	c := providers.NewClient(providers.Options{Adapters: e})
+	defer c.Close()
+	for range 2 { // each call has its own
+		asked = 0
+		res, err := c.Stream(t.Context(), providers.Source{Name: "s", Adapter: "asks", BaseURL: srv.URL, Model: "m"}, providertest.Ask("x"), providers.Hooks{})
+		if err != nil || res.GetText() != "ok" || asked != 16+1 {
+			t.Errorf("%v, %v, asked %d times", res, err, asked)
+		}
+	}
+}

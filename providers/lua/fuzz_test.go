@@ -45,7 +45,9 @@ func FuzzAdapters(f *testing.F) {
 			names = append(names, s.Info.Name)
 		}
 	}
-	seed := func(name string, data []byte, status int) { f.Add(data, "message", uint8(slices.Index(names, name)), status) }
+	seed := func(name string, data []byte, status int) {
+		f.Add(data, "message", uint8(slices.Index(names, name)), status)
+	}
 	for i, odd := range oddities {
 		for n := range 3 { // others meet it by mutation
 			f.Add([]byte(odd), "contentBlockDelta", uint8(3*i+n), 200)
