@@ -107,22 +107,30 @@ func framed(body []byte, done bool) []byte {
 // as generic.
 func AdapterFor(name string, known func(string) bool) string {
 	family, _, _ := strings.Cut(filepath.ToSlash(name), "/")
-	family = strings.TrimPrefix(family, "compat-")
-	for _, suffix := range []string{"", "-chat", "-openai", "-v2", "-messages", "-qianfan"} {
-		if short, ok := strings.CutSuffix(family, suffix); ok && known(short) {
-			return short
+	short := strings.TrimPrefix(family, "compat-")
+	for _, prefix := range []string{"", "aws-", "amazon-", "google-"} {
+		for _, suffix := range []string{"", "-chat", "-openai", "-messages", "-v1", "-v2", "-qianfan", "-converse"} {
+			try, begins := strings.CutPrefix(short, prefix)
+			try, ends := strings.CutSuffix(try, suffix)
+			if other, ok := aliases[try]; ok {
+				try = other
+			}
+			if begins && ends && known(try) {
+				return try
+			}
 		}
 	}
-	if short, ok := strings.CutPrefix(family, "aws-"); ok && known(short) {
-		return short
-	}
-	if short, ok := strings.CutPrefix(family, "google-"); ok && known(short) {
-		return short
-	}
-	if strings.HasPrefix(filepath.ToSlash(name), "compat-") {
+	if short != family {
 		return "generic"
 	}
 	return family
+}
+
+// aliases are other names that people have for the servers of an adapter.
+var aliases = map[string]string{
+	"vertex": "gemini", "google": "gemini", "moonshot": "kimi", "zai": "glm", "zhipu": "glm", "alibaba": "qwen", "dashscope": "qwen",
+	"qianfan": "baidu", "grok": "xai", "claude": "anthropic", "responses": "openai-responses", "llama.cpp": "llamacpp", "llama-cpp": "llamacpp",
+	"lm-studio": "lmstudio", "github-models": "github",
 }
 
 // Load reads expected.jsonl in dir and the files it names. info describes the
