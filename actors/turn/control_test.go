@@ -43,14 +43,27 @@ func TestPreemptCompleting(t *testing.T) {
 }
 
 func TestPreemptDuringTool(t *testing.T) {
+	cancelled := &messages.ToolError{Reason: "cancelled"}
 	for _, c := range []struct {
 		name      string
+		effect    messages.ToolEffect
 		onPreempt messages.OnPreempt
+		err       *messages.ToolError // of the run that is cut; nil: it finishes
 		runs      int
-	}{{"preempt_tool_finish", finishes, 1}, {"preempt_tool_cancel", cancels, 2}} {
+		told      string
+	}{
+		{"preempt_tool_finish", once, finishes, nil, 1, "a done"},
+		{"preempt_tool_cancel", pure, cancels, cancelled, 2, "a done"},
+		{"preempt_tool_cancel_idempotent", idempotent, cancels, cancelled, 2, "a done"},
+		{"preempt_tool_cancel_once", once, cancels, cancelled, 1, "unknown_outcome"},
+		{"preempt_tool_cancel_unsaid", messages.ToolEffect_TOOL_EFFECT_UNSPECIFIED, cancels, cancelled, 1, "unknown_outcome"},
+		{"preempt_tool_cancel_before", once, cancels, &messages.ToolError{Reason: "cancelled", NoEffect: true}, 2, "a done"},
+		{"preempt_tool_cancel_late", once, cancels, nil, 1, "a done"},
+		{"preempt_tool_cancel_failed", pure, cancels, &messages.ToolError{Reason: "failed"}, 1, "failed"},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.tools = []*messages.ToolDef{tool("a", once, c.onPreempt, false)}
+			w.tools = []*messages.ToolDef{tool("a", c.effect, c.onPreempt, false)}
 			w.model = byRound([]string{"a"}, "Done.")
 			w.hold = isCall
 			w.begin(c.name, nil)
@@ -59,8 +72,8 @@ func TestPreemptDuringTool(t *testing.T) {
 			if got := strings.Join(w.answers, ","); got != "Suspended" {
 				t.Fatalf("answers %q: a running tool must not hold a preemption up", got)
 			}
-			if c.onPreempt == cancels {
-				w.held[0].Msg = &messages.ToolResult{CallId: "T1/1/c0", Name: "a", Error: &messages.ToolError{Reason: "cancelled"}}
+			if c.err != nil {
+				w.held[0].Msg = &messages.ToolResult{CallId: "T1/1/c0", Name: "a", Error: c.err}
 			}
 			w.release() // the result comes while the turn is suspended
 			if len(w.requests) != 1 {
@@ -72,6 +85,76 @@ func TestPreemptDuringTool(t *testing.T) {
 			w.wantEnd(answered, "ok", "Done.")
 			if w.runs["a T1/1/c0"] != c.runs {
 				t.Errorf("runs %v, want %d", w.runs, c.runs)
+			}
+			if got := toolTexts(w.requests[1])[0]; !strings.Contains(got, c.told) {
+				t.Errorf("the model was told %s, want %s", got, c.told)
+			}
+		})
+	}
+}
+
+// A call that may go on by itself does so when the turn is preempted: the turn goes on with its handle. Without a
+// preemption it runs to its end; a stop ends it, unless it was let go before.
+func TestDetach(t *testing.T) {
+	handle := &messages.ToolResult{CallId: "T1/1/c0", Name: "a", Content: `{"handle":"T1/1/c0","state":"running"}`, Taint: messages.Taint_TAINT_TRUSTED}
+	detached := func(w *world) (n int) {
+		for _, e := range w.journal {
+			if e.GetKind() == messages.JournalKind_JOURNAL_KIND_DETACHED {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range []struct {
+		name     string
+		preempt  bool
+		stop     bool
+		detached int
+		told     string
+		cancels  string
+	}{
+		{"detach", true, false, 1, handle.GetContent(), "detach T1/1/c0"},
+		{"detach_not", false, false, 0, "a done", ""},
+		{"detach_raced", true, false, 0, "a done", "detach T1/1/c0"},
+		{"detach_stop", false, true, 0, "", "tool T1/1/c0 stop"},
+		{"detach_stop_after", true, true, 0, "", "detach T1/1/c0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.tools = []*messages.ToolDef{tool("a", once, detaches, false)}
+			w.model = byRound([]string{"a"}, "Done.")
+			w.hold = isCall
+			w.begin(c.name, nil)
+			w.all()
+			if c.preempt {
+				w.step(kit.Event{From: schedAddr, Msg: &messages.Preempt{Generation: 5, ByLevel: 3}})
+				if got := strings.Join(w.answers, ","); got != "Suspended" {
+					t.Fatalf("answers %q", got)
+				}
+			}
+			if c.stop {
+				w.step(kit.Event{From: schedAddr, Msg: &messages.Cancel{Generation: 5, End: stopped, Reason: "stop"}})
+				w.wantEnd(stopped, "stop", "Stopped.")
+			} else {
+				if c.detached > 0 {
+					w.held[0].Msg = handle
+				}
+				w.release()
+				if c.preempt {
+					w.step(kit.Event{From: schedAddr, Msg: &messages.Resume{Generation: 5}})
+					w.all()
+				}
+				w.wantEnd(answered, "ok", "Done.")
+				if got := toolTexts(w.requests[1])[0]; got != c.told {
+					t.Errorf("the model was told %s", got)
+				}
+			}
+			w.script.Done()
+			if got := strings.Join(w.cancels, ","); got != c.cancels {
+				t.Errorf("tools were told %q, want %q", got, c.cancels)
+			}
+			if n := detached(w); n != c.detached || w.runs["a T1/1/c0"] != 1 {
+				t.Errorf("%d entries of detaching, runs %v", n, w.runs)
 			}
 		})
 	}
@@ -288,6 +371,50 @@ func TestTimers(t *testing.T) {
 		w.step(kit.Event{Msg: deadline{}})
 		if f := w.end(); f.GetEnd() != failed || f.GetReason() != "deadline" || len(w.cancels) != 1 {
 			t.Errorf("finished %v, cancels %v", f, w.cancels)
+		}
+	})
+	t.Run("bad deadline", func(t *testing.T) {
+		w := newWorld(t)
+		w.begin("", func(s *messages.StartTurn) { s.DeadlineUs = -1 })
+		w.all()
+		if f := w.end(); f.GetEnd() != failed || f.GetReason() != "bad_deadline" || len(w.requests) != 0 {
+			t.Errorf("finished %v", f)
+		}
+	})
+	t.Run("past deadline", func(t *testing.T) {
+		w := newWorld(t)
+		w.begin("", func(s *messages.StartTurn) { s.DeadlineUs = 1 })
+		w.step(kit.Event{Msg: deadline{}}) // at once
+		if f := w.end(); f.GetReason() != "deadline" || len(w.requests) != 0 {
+			t.Errorf("finished %v", f)
+		}
+	})
+	t.Run("limits", func(t *testing.T) {
+		m := New(testDeps, Settings{}, (&world{t: t}).startTurn()).(*machine)
+		for ms, want := range map[int64]time.Duration{
+			0: time.Minute, -5: time.Minute, 1500: 1500 * time.Millisecond, 1 << 62: maxLimit, maxLimit.Milliseconds(): maxLimit,
+		} {
+			if got := m.callTime(&call{def: &messages.ToolDef{TimeoutMs: ms}}); got != want {
+				t.Errorf("a timeout of %d ms gives %v, want %v", ms, got, want)
+			}
+		}
+	})
+	t.Run("shown", func(t *testing.T) {
+		w := newWorld(t)
+		w.tools = []*messages.ToolDef{tool("a", once, finishes, false)}
+		w.tools[0].TimeoutMs = 90_000
+		w.model = byRound([]string{"a"}, "Done.")
+		w.hold = isCall
+		w.begin("", func(s *messages.StartTurn) { s.DeadlineUs = start0.Add(time.Hour).UnixMicro() })
+		w.all()
+		m := w.machine.(*machine)
+		show := m.Show().(map[string]any)
+		calls := show["calls"].([]map[string]any)
+		if show["deadline"] != "2026-03-01T10:00:00Z" || calls[0]["limit_s"] != 90.0 || calls[0]["state"] != "running" {
+			t.Errorf("shown %v", show)
+		}
+		if got := m.summary(); got != "task T1, round 1, until 2026-03-01 10:00:00 UTC" {
+			t.Errorf("summary %q", got)
 		}
 	})
 	t.Run("busy", func(t *testing.T) {

@@ -14,6 +14,10 @@ var (
 		Code: "deadline", Message: "The time for this task is over.",
 		Hint: "Ask for less at once, or raise the deadline of turns.",
 	}
+	errBadDeadline = &messages.Error{
+		Code: "bad_deadline", Message: "The deadline of this turn is no time.",
+		Hint: "A deadline is a time after 1970, or none.",
+	}
 	errEmpty = &messages.Error{
 		Code: "empty_answer", Message: "The model ended without saying anything.",
 		Hint: "Ask again; if it stays so, try another model.",

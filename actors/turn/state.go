@@ -3,6 +3,7 @@ package turn
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -184,6 +185,10 @@ func (m *machine) onStarted(s kit.Started) {
 		m.add(kit.Log{Level: kit.Warn, Text: "turn does not restart in place", Attrs: []any{"failure", s.Failure}})
 		m.phase = ended
 		m.add(kit.Stop{Who: m.self})
+		return
+	}
+	if m.start.GetDeadlineUs() < 0 {
+		m.fail(errBadDeadline)
 		return
 	}
 	m.armDeadline()
@@ -424,9 +429,13 @@ func (m *machine) onDeadline() {
 
 // Show implements kit.Shower.
 func (m *machine) Show() any {
+	deadline := ""
+	if us := m.start.GetDeadlineUs(); us > 0 {
+		deadline = time.UnixMicro(us).UTC().Format(time.RFC3339)
+	}
 	return map[string]any{
 		"task": m.task(), "phase": word(m.phase), "suspended": m.suspended, "round": m.round, "attempt": m.attempt,
-		"source": m.model.source, "streamed_bytes": m.model.text.Len(), "calls": m.batch.show(),
+		"source": m.model.source, "streamed_bytes": m.model.text.Len(), "calls": m.showCalls(), "deadline": deadline, "taint": strings.ToLower(strings.TrimPrefix(m.taint.String(), "TAINT_")),
 		"steered": len(m.steers), "tools_used": m.used, "prompt_budget": m.budget,
 	}
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -15,12 +16,22 @@ const callGrace = 10 * time.Second
 
 type callLate struct{ corr string }
 
-func (m *machine) callLimit(c *call) time.Duration {
-	if ms := c.def.GetTimeoutMs(); ms > 0 {
-		return time.Duration(ms)*time.Millisecond + callGrace
+// maxLimit is the longest time of a call; none may be configured to take longer.
+const maxLimit = 24 * time.Hour
+
+// callTime is the time that a call has by its definition.
+func (m *machine) callTime(c *call) time.Duration {
+	switch ms := c.def.GetTimeoutMs(); {
+	case ms <= 0:
+		return m.set.Call
+	case ms >= maxLimit.Milliseconds():
+		return maxLimit
+	default:
+		return time.Duration(ms) * time.Millisecond
 	}
-	return m.set.Call + callGrace
 }
+
+func (m *machine) callLimit(c *call) time.Duration { return m.callTime(c) + callGrace }
 
 // onCallLate gives up a call that tools has not ended in time.
 func (m *machine) onCallLate(l callLate) {
@@ -41,14 +52,50 @@ func (m *machine) onToolResult(corr string, r *messages.ToolResult) {
 		return
 	}
 	m.add(kit.CancelAfter{Key: "call/" + corr})
-	if c.cut && r.GetError().GetReason() == "cancelled" {
-		c.state = ready // made again when the turn goes on
-	} else {
+	switch {
+	case c.cut && r.GetError().GetReason() == "cancelled":
+		m.onCut(c, r)
+	case c.detached && r.GetContent() == handleOf(c):
+		m.settleDetached(c, ownResult(c.inv, r))
+	default:
 		m.settle(c, ownResult(c.inv, r))
 	}
 	if !m.suspended && m.preempt == nil && m.question.corr == "" {
 		m.pump()
 	}
+}
+
+// onCut makes a call that a preemption has cancelled again when the turn goes on, unless it may not run twice and may have
+// taken effect.
+func (m *machine) onCut(c *call, r *messages.ToolResult) {
+	if c.effect() != messages.ToolEffect_TOOL_EFFECT_ONCE || r.GetError().GetNoEffect() {
+		c.state = ready
+		return
+	}
+	m.settle(c, failedCall(c.inv, "unknown_outcome", &messages.Error{
+		Message: "The call was cancelled while it ran, because something more urgent came. It may have taken effect, or not.",
+		Hint:    "Find out whether it did before you call it again.",
+	}))
+}
+
+// handleOf is what tools answers for a call that goes on under a handle, its id.
+func handleOf(c *call) string {
+	text, err := json.Marshal(struct {
+		Handle string `json:"handle"`
+		State  string `json:"state"`
+	}{c.inv.GetCallId(), "running"})
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return string(text)
+}
+
+// settleDetached gives a call that goes on by itself the handle as its result.
+func (m *machine) settleDetached(c *call, r *messages.ToolResult) {
+	m.finishCall(c, r,
+		&messages.JournalEntry{
+			Kind: messages.JournalKind_JOURNAL_KIND_DETACHED, Attempt: 1, Round: int32(m.round), Call: c.inv,
+		}, m.resultEntry(r))
 }
 
 // ownResult makes sure that a result bears the ids of its call.
@@ -62,13 +109,19 @@ func ownResult(inv *messages.ToolInvocation, r *messages.ToolResult) *messages.T
 }
 
 // settle gives a call its result, in the journal and to people.
-func (m *machine) settle(c *call, r *messages.ToolResult) {
+func (m *machine) settle(c *call, r *messages.ToolResult) { m.finishCall(c, r, m.resultEntry(r)) }
+
+func (m *machine) finishCall(c *call, r *messages.ToolResult, entries ...*messages.JournalEntry) {
 	c.state, c.result = done, r
 	m.read(r.GetTaint())
-	m.journal(&messages.JournalEntry{
-		Kind: messages.JournalKind_JOURNAL_KIND_TOOL_RESULT, Attempt: 1, Round: int32(m.round), Result: r,
-	})
+	m.journal(entries...)
 	m.publishCall(c)
+}
+
+func (m *machine) resultEntry(r *messages.ToolResult) *messages.JournalEntry {
+	return &messages.JournalEntry{
+		Kind: messages.JournalKind_JOURNAL_KIND_TOOL_RESULT, Attempt: 1, Round: int32(m.round), Result: r,
+	}
 }
 
 func (m *machine) publishCall(c *call) {
@@ -80,22 +133,31 @@ func (m *machine) publishCall(c *call) {
 	})
 }
 
-// cutCalls cancels the running calls that a preemption may cancel; they are made again on resume.
+// cutCalls does with the running calls what a preemption does by their definition: it cancels them, lets them go on under
+// a handle, or leaves them to finish.
 func (m *machine) cutCalls() {
 	for _, c := range m.batch.calls {
-		if c.state == running && c.def.GetOnPreempt() == messages.OnPreempt_ON_PREEMPT_CANCEL {
+		if c.state != running || c.cut || c.detached {
+			continue
+		}
+		switch c.def.GetOnPreempt() {
+		case messages.OnPreempt_ON_PREEMPT_CANCEL:
 			c.cut = true
 			m.add(kit.Send{To: m.deps.Tools, Msg: &messages.CancelTool{CallId: c.inv.GetCallId(), Reason: "preempt"}})
+		case messages.OnPreempt_ON_PREEMPT_DETACH:
+			c.detached = true
+			m.add(kit.Send{To: m.deps.Tools, Msg: &messages.DetachCall{CallId: c.inv.GetCallId()}})
+		case messages.OnPreempt_ON_PREEMPT_UNSPECIFIED, messages.OnPreempt_ON_PREEMPT_FINISH:
 		}
 	}
 }
 
-// cutWork ends everything that works for the turn: the completion and the running calls, but for those that go on by
-// themselves.
+// cutWork ends everything that works for the turn: the completion and the running calls, but for those that were let go
+// before.
 func (m *machine) cutWork(reason string) {
 	m.cutModel(reason)
 	for _, c := range m.batch.calls {
-		if c.state == running && c.def.GetOnPreempt() != messages.OnPreempt_ON_PREEMPT_DETACH {
+		if c.state == running && !c.detached {
 			m.add(kit.Send{To: m.deps.Tools, Msg: &messages.CancelTool{CallId: c.inv.GetCallId(), Reason: reason}})
 		}
 	}

@@ -11,18 +11,20 @@ import (
 	"homeagent/messages"
 )
 
-// journal hands a step to the ledger without waiting; the ledger's mailbox keeps the order, and says if it fails.
-func (m *machine) journal(e *messages.JournalEntry) {
-	m.add(kit.Send{To: m.deps.Ledger, Msg: &messages.LedgerExecute{Silent: true, Ops: []*messages.LedgerOp{m.entry(e)}}})
+// journal hands steps to the ledger without waiting, all or none; the ledger's mailbox keeps the order, and says if it fails.
+func (m *machine) journal(entries ...*messages.JournalEntry) {
+	m.add(kit.Send{To: m.deps.Ledger, Msg: &messages.LedgerExecute{Silent: true, Ops: m.ops(entries)}})
 }
 
 // write hands steps to the ledger and waits until they are on disk.
-func (m *machine) write(entries ...*messages.JournalEntry) {
+func (m *machine) write(entries ...*messages.JournalEntry) { m.execute(m.ops(entries)) }
+
+func (m *machine) ops(entries []*messages.JournalEntry) []*messages.LedgerOp {
 	ops := make([]*messages.LedgerOp, len(entries))
 	for i, e := range entries {
 		ops[i] = m.entry(e)
 	}
-	m.execute(ops)
+	return ops
 }
 
 func (m *machine) execute(ops []*messages.LedgerOp) {
@@ -301,6 +303,9 @@ func (m *machine) summary() string {
 	s := "task " + m.task()
 	if m.round > 0 {
 		s += ", round " + strconv.Itoa(m.round)
+	}
+	if us := m.start.GetDeadlineUs(); us > 0 {
+		s += ", until " + time.UnixMicro(us).In(m.set.Zone).Format("2006-01-02 15:04:05 MST")
 	}
 	return s
 }

@@ -62,7 +62,7 @@ func replay(entries []*messages.JournalEntry) past {
 		case messages.JournalKind_JOURNAL_KIND_RESUMED:
 			p.suspended = false
 			p.rejoin()
-		default: // no entry is written without a kind
+		default: // detached says what its result says; no entry is written without a kind
 		}
 	}
 	return p

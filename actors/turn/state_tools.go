@@ -40,12 +40,15 @@ const (
 
 // call is one call of a batch.
 type call struct {
-	inv    *messages.ToolInvocation
-	def    *messages.ToolDef // nil: no such tool
-	state  callState
-	corr   string // of the run under way
-	runs   int
-	cut    bool // cancelled by a preemption
+	inv   *messages.ToolInvocation
+	def   *messages.ToolDef // nil: no such tool
+	state callState
+	corr  string // of the run under way
+	runs  int
+	cut   bool // cancelled by a preemption
+
+	detached bool // a preemption let it go on by itself; its handle is to come
+
 	begun  bool // its start is in the journal
 	result *messages.ToolResult
 
@@ -81,10 +84,20 @@ func (b *batch) running(corr string) *call {
 	return nil
 }
 
-func (b *batch) show() []map[string]any {
-	var out []map[string]any
-	for _, c := range b.calls {
-		out = append(out, map[string]any{"tool": c.inv.GetName(), "state": int(c.state), "done": c.state == done})
+// words are the states of a call for people, in their order.
+var words = [...]string{"fresh", "cleared", "waiting", "allowed", "starting", "ready", "running", "done", "lost"}
+
+func (m *machine) showCalls() []map[string]any {
+	out := []map[string]any{}
+	for _, c := range m.batch.calls {
+		shown := map[string]any{"tool": c.inv.GetName(), "call_id": c.inv.GetCallId(), "state": words[c.state]}
+		if c.state == running {
+			shown["limit_s"] = m.callTime(c).Seconds()
+		}
+		if c.state == waiting {
+			shown["approval"] = c.approval
+		}
+		out = append(out, shown)
 	}
 	return out
 }
@@ -158,7 +171,7 @@ func mayRunTogether(calls []*call) bool {
 			return false
 		}
 		if ch, sends := c.sendsTo(); sends {
-			if channels[ch] {
+			if channels[ch] || channels[""] || ch == "" && len(channels) > 0 {
 				return false
 			}
 			channels[ch] = true
@@ -167,7 +180,7 @@ func mayRunTogether(calls []*call) bool {
 	return len(calls) > 1
 }
 
-// sendsTo is the channel that a call sends to. A call that does not say which may send to any, like all that do not.
+// sendsTo is the channel that a call sends to; an empty one may be any.
 func (c *call) sendsTo() (string, bool) {
 	if ch := c.def.GetSendsTo(); ch != "" {
 		return ch, true
@@ -433,7 +446,7 @@ func (b *batch) deadEnd() bool {
 // sendCall sends one run of a call.
 func (m *machine) sendCall(c *call) {
 	c.runs++
-	c.state, c.cut = running, false
+	c.state, c.cut, c.detached = running, false, false
 	c.corr = fmt.Sprintf("%s#%d", c.inv.GetCallId(), c.runs)
 	m.noteUsed(c.inv.GetName())
 	m.publishCall(c)

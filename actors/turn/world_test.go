@@ -105,6 +105,7 @@ const (
 	once       = messages.ToolEffect_TOOL_EFFECT_ONCE
 	finishes   = messages.OnPreempt_ON_PREEMPT_FINISH
 	cancels    = messages.OnPreempt_ON_PREEMPT_CANCEL
+	detaches   = messages.OnPreempt_ON_PREEMPT_DETACH
 )
 
 func textParts(s string) []*messages.Part {
@@ -269,6 +270,8 @@ func (w *world) reply(s kit.Send) []kit.Event {
 		w.parked = append(w.parked, m)
 	case *messages.CancelTool:
 		w.cancels = append(w.cancels, "tool "+m.GetCallId()+" "+m.GetReason())
+	case *messages.DetachCall:
+		w.cancels = append(w.cancels, "detach "+m.GetCallId())
 	case *messages.CancelCompletion:
 		w.cancels = append(w.cancels, "completion "+m.GetCallId()+" "+m.GetReason())
 	case *messages.Suspended, *messages.Resumed, *messages.SteerTaken:
