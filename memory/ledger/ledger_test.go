@@ -426,7 +426,7 @@ func TestRawWrites(t *testing.T) {
 	if n := count(t, r.db, store.Graph); n != 0 {
 		t.Fatalf("%d keys after a delete", n)
 	}
-	free := []store.Space{store.Graph, store.Lexical, store.Approval, store.Timer, store.Token}
+	free := []store.Space{store.Graph, store.Lexical, store.Approval, store.Timer, store.Token, store.Usage}
 	for _, s := range store.Spaces() {
 		if !slices.Contains(free, s.Space) {
 			r.refused("space_owned", raw(uint32(s.Space), "k", []byte("v")))

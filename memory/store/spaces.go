@@ -28,6 +28,7 @@ const (
 	Timer       Space = 'q'
 	Token       Space = 'n'
 	Aside       Space = 'z'
+	Usage       Space = 'u'
 )
 
 // SpaceInfo is a row of the table of key spaces.
@@ -66,6 +67,7 @@ func Spaces() []SpaceInfo {
 		{Timer, "timer", "memory/timers", "timers and their last slots", "its owner ends it"},
 		{Token, "token", "memory/approvals", "named tokens, by their hash", "its owner ends it"},
 		{Aside, "aside", "memory/ledger", "tasks that were ended as crash loops; their journals stay in the journal space", "core.retention.aside after the end of the task, with its journal"},
+		{Usage, "usage", "memory/usage", "tokens and money by day, source, agent and conversation; failures of sources", "core.retention.usage; failures until their source is gone or answers"},
 	}
 }
 
