@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"homeagent/actors/kit"
+	"homeagent/actors/ledger"
 	"homeagent/actors/scheduler"
 	"homeagent/messages"
 )
@@ -26,6 +27,8 @@ type checks struct {
 	odd map[string]string
 	// stops are the moments at which everything was stopped.
 	stopped bool
+	// handed are the writes that the ledger was given and that did not reach the disk yet.
+	handed map[*messages.LedgerExecute]bool
 	// gone are residents that people destroyed.
 	gone map[string]bool
 }
@@ -33,6 +36,7 @@ type checks struct {
 func newChecks(w *world) *checks {
 	return &checks{
 		w: w, ends: map[string]int{}, suspended: map[string]bool{}, guards: map[string]*guard{}, odd: map[string]string{}, gone: map[string]bool{},
+		handed: map[*messages.LedgerExecute]bool{},
 	}
 }
 
@@ -46,6 +50,15 @@ func (c *checks) booted() {
 	}
 	clear(c.guards)
 	clear(c.suspended)
+	clear(c.handed)
+}
+
+// stoppedInOrder looks at a node that has stopped in order.
+func (c *checks) stoppedInOrder() {
+	if len(c.handed) > 0 && !c.w.disk.Low && !c.w.disk.Broken() {
+		c.w.violate("stop", "%d writes that the ledger had taken are not on disk after an orderly stop", len(c.handed))
+	}
+	clear(c.handed)
 }
 
 // crashed notes that the process ended without saying what it had still to say.
@@ -103,6 +116,9 @@ func (c *checks) answered(f *fate) {
 // stepped looks at a step of a machine.
 func (c *checks) stepped(path, kind string, m kit.Machine, e kit.Event, effects []kit.Effect) {
 	c.w.rec.step(path, e, effects)
+	if x, ok := e.Msg.(*messages.LedgerExecute); ok && kind == ledger.Kind {
+		c.handed[x] = true
+	}
 	if kind != scheduler.Kind {
 		return
 	}
@@ -199,16 +215,24 @@ func (c *checks) finalTask(r *messages.InboxRecord) {
 	if c.ends[id] == 0 && !c.mayBeSilent(t) {
 		w.violate("one end", "%s ended %v (%s) and nobody was told", id, t.GetEnd(), t.GetReason())
 	}
-	if t.GetEnd() == messages.End_END_ANSWERED && t.GetBy() == "" {
+	switch {
+	case t.GetEnd() != messages.End_END_ANSWERED:
+	case t.GetBy() == "":
 		c.finalAnswer(r.GetInput(), t)
+	case !w.outside.read[t.GetBy()][textOf(r.GetInput().GetParts())]:
+		w.violate("steer", "%s joined %s and counts as answered, and the model never read it", id, t.GetBy())
 	}
 	c.finalEnd(r.GetInput(), t)
 }
 
 // mayBeSilent tells whether the word of an end may have been lost: it was on disk before something broke.
 func (c *checks) mayBeSilent(t *messages.TaskRecord) bool {
+	window := time.Second // between the end of a turn and the word of it
+	if c.w.plan.has(doLow) || c.w.plan.has(doSync) {
+		window = time.Minute
+	}
 	for _, b := range c.breaks {
-		if b.UnixMicro() >= t.GetEndedUs() {
+		if d := b.UnixMicro() - t.GetEndedUs(); d >= 0 && d <= window.Microseconds() {
 			return true
 		}
 	}

@@ -23,9 +23,10 @@ type guard struct {
 	// cut is when each task was last suspended.
 	cut map[string]time.Time
 	// since is when a waiting task was first seen that may take the place of the running one.
-	since   time.Time
-	who     string
-	stopped map[string]bool // waited when everything was stopped
+	since    time.Time
+	who      string
+	cooldown time.Duration   // as the scheduler was told last
+	stopped  map[string]bool // waited when everything was stopped
 }
 
 const (
@@ -36,7 +37,7 @@ const (
 )
 
 func newGuard(c *checks, path string) *guard {
-	return &guard{c: c, path: path, inputs: map[string]*messages.Input{}, cut: map[string]time.Time{}, stopped: map[string]bool{}}
+	return &guard{c: c, path: path, inputs: map[string]*messages.Input{}, cut: map[string]time.Time{}, stopped: map[string]bool{}, cooldown: 2 * time.Second}
 }
 
 func (g *guard) bad(invariant, format string, args ...any) {
@@ -65,6 +66,9 @@ func (g *guard) stepped(m kit.Machine, e kit.Event, effects []kit.Effect) {
 		g.onStop(before, st)
 	}
 	g.waits()
+	if o, ok := e.Msg.(*messages.Offer); ok && g.who == o.GetInput().GetId() && g.since.Equal(g.c.now()) {
+		g.bad("levels", "%s was offered, may take the place of %s, and does not", g.who, g.view.GetRunning().GetTaskId())
+	}
 	if g.view.GetCounters().GetAnomalies() > 0 {
 		g.bad("lifo", "the suspend stack was deeper than its bound: %d", g.view.GetCounters().GetMaxDepth())
 	}
@@ -78,6 +82,12 @@ func (g *guard) learn(e kit.Event) {
 	case *messages.PendingTasks:
 		for _, t := range m.GetTasks() {
 			g.inputs[t.GetInput().GetId()] = t.GetInput()
+		}
+	case *messages.ConfigChanged:
+		for _, v := range m.GetValues() {
+			if d, err := configs.ParseDuration(v.GetValue()); err == nil && v.GetKey() == configs.KeySchedulerCooldown {
+				g.cooldown = d
+			}
 		}
 	}
 }
@@ -129,7 +139,7 @@ func (g *guard) preempted(m *messages.Preempt, before *messages.SchedulerState) 
 			level, preempted = t.GetLevel(), t.GetPreempted()
 		}
 	}
-	if ok, why := g.may(by, level, preempted, victim, 0); !ok {
+	if ok, why := g.may(by, level, preempted, victim); !ok {
 		g.bad("levels", "%s at level %d preempts %s at level %d (preempted %d times): %s", by.GetId(), level, victim.GetTaskId(), victim.GetLevel(), victim.GetPreempted(), why)
 	}
 }
@@ -142,8 +152,8 @@ func aged(level, preempted int32, personWaits bool) int32 {
 	return max(level, min(limit, level+min(preempted, 2)))
 }
 
-// may is the rule of preemption; early is how much before its end a cooldown may be taken as over.
-func (g *guard) may(by *messages.Input, level, preempted int32, victim *messages.TaskView, early time.Duration) (bool, string) {
+// may is the rule of preemption.
+func (g *guard) may(by *messages.Input, level, preempted int32, victim *messages.TaskView) (bool, string) {
 	v := g.inputs[victim.GetTaskId()]
 	defence := aged(victim.GetLevel(), victim.GetPreempted(), v.GetPersonWaits())
 	if by.GetMode() == messages.Mode_MODE_INTERRUPT && by.GetPrincipal().GetId() == v.GetPrincipal().GetId() {
@@ -153,18 +163,10 @@ func (g *guard) may(by *messages.Input, level, preempted int32, victim *messages
 		return false, "not strictly greater"
 	}
 	cut, was := g.cut[victim.GetTaskId()]
-	if !was || level == 4 || by.GetPersonWaits() && !v.GetPersonWaits() || g.c.now().Sub(cut)+early >= g.cooldown() {
+	if !was || level == 4 || by.GetPersonWaits() && !v.GetPersonWaits() || g.c.now().Sub(cut) >= g.cooldown {
 		return true, ""
 	}
 	return false, "cooldown"
-}
-
-func (g *guard) cooldown() time.Duration {
-	d, err := time.ParseDuration(g.c.w.values[configs.KeySchedulerCooldown])
-	if err != nil {
-		panic(err)
-	}
-	return d
 }
 
 // places wants each task to be at one place only, and the places to be bounded.
@@ -250,8 +252,8 @@ func (g *guard) waits() {
 		if by == nil || t.GetLevel() == 0 {
 			continue
 		}
-		if ok, _ := g.may(by, t.GetLevel(), t.GetPreempted(), g.view.GetRunning(), 0); ok {
-			if g.since.IsZero() {
+		if ok, _ := g.may(by, t.GetLevel(), t.GetPreempted(), g.view.GetRunning()); ok {
+			if g.since.IsZero() || g.who != t.GetTaskId() {
 				g.since, g.who = g.c.now(), t.GetTaskId()
 			}
 			return

@@ -14,6 +14,8 @@ type outside struct {
 	over map[string]int
 	// runs counts the effects of each call of a tool, by call id.
 	runs map[string]int
+	// read are the texts that the model had before it when it answered, by task.
+	read map[string]map[string]bool
 	// sent are the outputs that reached people, by output id, in order.
 	sent map[string][]sending
 	// down are the channels that take nothing now.
@@ -30,7 +32,7 @@ type sending struct {
 }
 
 func newOutside(seed uint64) *outside {
-	return &outside{seed: seed, over: map[string]int{}, runs: map[string]int{}, sent: map[string][]sending{}, down: map[string]bool{}}
+	return &outside{seed: seed, over: map[string]int{}, runs: map[string]int{}, read: map[string]map[string]bool{}, sent: map[string][]sending{}, down: map[string]bool{}}
 }
 
 // acted notes the effect of a call.
@@ -38,6 +40,16 @@ func (o *outside) acted(call, tool string) {
 	o.runs[call]++
 	if o.runs[call] > 1 && effectOf(tool) == messages.ToolEffect_TOOL_EFFECT_ONCE {
 		o.violate("once", "call %s of %s took effect %d times", call, tool, o.runs[call])
+	}
+}
+
+// answered notes what stood in a request that was answered.
+func (o *outside) answered(task string, texts []string) {
+	if o.read[task] == nil {
+		o.read[task] = map[string]bool{}
+	}
+	for _, t := range texts {
+		o.read[task][t] = true
 	}
 }
 

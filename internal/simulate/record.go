@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -88,8 +89,11 @@ func renderAny(v any) string {
 	case kit.Send:
 		return fmt.Sprintf("Send %s to %s", render(v.Msg), v.To.GetPath())
 	}
-	return cut(fmt.Sprintf("%T%+v", v, v))
+	return cut(pointer.ReplaceAllString(fmt.Sprintf("%T%+v", v, v), "&"))
 }
+
+// pointer is what differs from run to run in a private value.
+var pointer = regexp.MustCompile(`0x[0-9a-f]{6,}`)
 
 // render is a message as its name and compact JSON, cut.
 func render(m proto.Message) string {

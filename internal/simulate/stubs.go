@@ -85,6 +85,7 @@ type speech struct {
 	n     int // round
 	round round
 	tools bool
+	texts []string // what people said in the request
 	said  int
 }
 
@@ -123,6 +124,11 @@ func (v *vendor) complete(m *messages.Complete) []kit.Effect {
 	parts := strings.Split(strings.TrimPrefix(id, task+"/"), "/")
 	n, _ := strconv.Atoi(parts[0])
 	s := &speech{to: m.GetReplyTo(), id: id, task: task, n: n, round: scriptOf(v.o.seed, task).at(n), tools: len(m.GetRequest().GetTools()) > 0}
+	for _, msg := range m.GetRequest().GetMessages() {
+		if msg.GetRole() == messages.Role_ROLE_USER {
+			s.texts = append(s.texts, textOf(msg.GetParts()))
+		}
+	}
 	v.calls[id] = s
 	if s.round.silent {
 		return []kit.Effect{kit.Send{To: s.to, Msg: &messages.RequestSent{CallId: id, Source: "fake", Model: "fake-1", RequestHash: "h", Attempt: 1}}}
@@ -155,6 +161,9 @@ func (v *vendor) speak(id string) []kit.Effect {
 	if key := roundKey(s.task, s.n); v.o.over[key] < s.round.over {
 		v.o.over[key]++
 		result = overflow()
+	}
+	if result.GetFailure() == nil {
+		v.o.answered(s.task, s.texts)
 	}
 	return []kit.Effect{kit.Send{To: s.to, Msg: &messages.CompletionDone{
 		CallId: id, Result: result, Attempts: []*messages.CompletionAttempt{{Source: "fake"}},

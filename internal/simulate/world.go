@@ -115,6 +115,7 @@ func newWorld(p plan, b bug, rec *recorder) *world {
 	if b.disk != nil {
 		b.disk(w.disk)
 	}
+	w.disk.Took = func(r *messages.LedgerExecute) { delete(w.checks.handed, r) }
 	w.disk.Cut = func() {
 		w.die(doPower)
 		w.host.Crash(0)
@@ -361,6 +362,7 @@ func (w *world) reboot() {
 	w.rec.note("the process ends: %s", how)
 	if how == doRestart {
 		w.host.Crash(0)
+		w.checks.stoppedInOrder()
 		w.disk.Close()
 	} else {
 		w.host.Crash(0.5)

@@ -22,9 +22,9 @@ func (d *Disk) apply(now time.Time, op *messages.LedgerOp) (*messages.LedgerResu
 	case *messages.LedgerOp_Journal:
 		return d.append(o.Journal)
 	case *messages.LedgerOp_Output:
-		return none, d.output(o.Output)
+		return d.output(o.Output)
 	case *messages.LedgerOp_Sent:
-		return none, d.sent(o.Sent)
+		return none, d.sent(now, o.Sent)
 	case *messages.LedgerOp_End:
 		return d.end(now, o.End)
 	case *messages.LedgerOp_Events:
@@ -221,22 +221,22 @@ func (d *Disk) append(e *messages.JournalEntry) (*messages.LedgerResult, error) 
 	return &messages.LedgerResult{Sequence: t.GetJournal()}, nil
 }
 
-func (d *Disk) output(o *messages.OutputIntent) error {
+func (d *Disk) output(o *messages.OutputIntent) (*messages.LedgerResult, error) {
 	if err := checkID("output id", o.GetOutputId()); err != nil {
-		return err
+		return nil, err
 	}
 	if o.GetChannel() == "" || len(o.GetParts()) == 0 {
-		return invalid("output %s lacks channel or content", o.GetOutputId())
+		return nil, invalid("output %s lacks channel or content", o.GetOutputId())
 	}
-	if d.outputs[o.GetOutputId()] != nil {
-		return nil
+	if old := d.outputs[o.GetOutputId()]; old != nil {
+		return &messages.LedgerResult{Known: true, Receipt: old.GetReceipt()}, nil
 	}
 	put(d, d.unsent, o.GetOutputId(), true)
 	put(d, d.outputs, o.GetOutputId(), &messages.OutputRecord{Intent: o})
-	return nil
+	return &messages.LedgerResult{}, nil
 }
 
-func (d *Disk) sent(r *messages.OutputReceipt) error {
+func (d *Disk) sent(now time.Time, r *messages.OutputReceipt) error {
 	if err := checkID("output id", r.GetOutputId()); err != nil {
 		return err
 	}
@@ -246,6 +246,10 @@ func (d *Disk) sent(r *messages.OutputReceipt) error {
 	}
 	if o.GetReceipt() != nil {
 		return nil
+	}
+	r = clone(r)
+	if r.GetAtUs() == 0 {
+		r.AtUs = now.UnixMicro()
 	}
 	drop(d, d.unsent, r.GetOutputId())
 	put(d, d.outputs, r.GetOutputId(), &messages.OutputRecord{Intent: o.GetIntent(), Receipt: r})

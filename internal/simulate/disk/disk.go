@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -46,6 +47,8 @@ type Disk struct {
 	CutIn int
 	// Cut is called when that happens.
 	Cut func()
+	// Took is called for each request that will not come again: all but steps that found no room; nil means that nobody asks.
+	Took func(r *messages.LedgerExecute)
 	// Forget makes syncs do nothing: a disk that lies. Only for testing the tests.
 	Forget bool
 }
@@ -132,8 +135,11 @@ func (d *Disk) Execute(now time.Time, requests []*messages.LedgerExecute) []*mes
 			continue
 		}
 		results, err := d.run(now, r.GetOps())
+		if d.Took != nil && (accepts(r) || !errors.Is(err, store.ErrDiskLow)) {
+			d.Took(r)
+		}
 		if err != nil {
-			if err == store.ErrDiskLow { //nolint:errorlint // made by run as it is
+			if errors.Is(err, store.ErrDiskLow) {
 				low = err
 			}
 			out[i] = &messages.LedgerDone{Error: ledger.Fault(err)}
@@ -243,7 +249,7 @@ func (d *Disk) Pending(q *messages.LedgerPending) (*messages.PendingTasks, error
 			continue
 		}
 		out.Tasks = append(out.Tasks, &messages.PendingTask{
-			Input: d.inbox[seq].GetInput(), Sequence: seq, State: t.GetState(), Starts: t.GetStarts(),
+			Input: d.inbox[seq].GetInput(), Sequence: seq, State: t.GetState(), Starts: vainStarts(t),
 			Preempted: t.GetPreempted(), Joined: t.GetJoined(), Journal: slices.Clone(d.journal[id]),
 		})
 	}
@@ -263,6 +269,14 @@ func (d *Disk) Pending(q *messages.LedgerPending) (*messages.PendingTasks, error
 	}
 	out.Stops = d.stops[agentOr(q.GetAgent())]
 	return out, nil
+}
+
+// vainStarts is how many starts there were since the last result.
+func vainStarts(t *messages.TaskRecord) int32 {
+	if t.GetResult() > t.GetStartedAt() {
+		return 0
+	}
+	return t.GetStarts()
 }
 
 func sorted[K uint64 | string, V any](m map[K]V) []K {
