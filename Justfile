@@ -115,8 +115,16 @@ dead:
 bench pattern='.' time='1s':
     go test -run '^$' -bench '{{ pattern }}' -benchmem -benchtime {{ time }} ./...
 
-# Show the figures of the whole node: the end-to-end tests in full, run anew, then the benchmarks.
-proof: build
+# Run whole nodes under a seed each: machines, disk faults, crashes; `just simulate -from 4711 -seeds 1 -v` shows one run.
+simulate *args='-seeds 1000000 -budget 3m':
+    go run ./internal/simulate {{ args }}
+
+# Plant bugs in the machines and want the simulation to see each.
+planted:
+    HOMEAGENT_CI=1 go test -count=1 -v -run 'TestPlanted|TestAltered' ./internal/simulate
+
+# Show the figures of the whole node: the end-to-end tests in full, run anew, then the simulation and the benchmarks.
+proof: build planted (simulate '-seeds 20000')
     HOMEAGENT_CI=1 HOMEAGENT_PROOF=1 go test -count=1 -v ./internal/e2e/...
     @just bench
 
@@ -134,7 +142,7 @@ fuzz count='50000x':
     echo "$targets fuzz targets"
 
 # Everything that must hold before a change lands.
-ci: arch proto generated lint build cross dead test race (fuzz '2000x') (bench '.' '1x')
+ci: arch proto generated lint build cross dead test race simulate (fuzz '2000x') (bench '.' '1x')
 
 # Remove what was built.
 clean:

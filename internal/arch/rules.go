@@ -130,7 +130,7 @@ var Pins = []Pin{
 	{Import: "github.com/hashicorp/cronexpr", Only: []string{"memory/timers"}, Why: "its idea of a clock change is not ours: it is asked about UTC alone, in one place"},
 	{Import: "github.com/prometheus", Only: []string{"internal/obs", "actors"}, Why: "metrics go into the node's own registry, which obs makes"},
 	{Import: "github.com/alecthomas/kong", Only: []string{"cmd"}, Why: "flags are parsed in commands"},
-	{Import: "os/exec", Only: []string{"pluginhost", "internal/e2e", "internal/nodebench", "internal/arch"}, Tests: []string{"cmd", "memory", "actors/kernel"}, Why: "processes are started by pluginhost; others get a Runner from the kernel"},
+	{Import: "os/exec", Only: []string{"pluginhost", "internal/e2e", "internal/nodebench", "internal/arch"}, Tests: []string{"cmd", "memory", "actors/kernel", "internal/simulate"}, Why: "processes are started by pluginhost; others get a Runner from the kernel"},
 	{Import: "unsafe", Only: []string{"shm"}, Generated: true, Why: "unsafe lives in one small package"},
 	{Import: "C", Why: "the node is pure Go: CGO_ENABLED=0 builds one static file"},
 	{Import: "log", Exact: true, Generators: true, Why: "logging comes from internal/obs as a *slog.Logger"},
