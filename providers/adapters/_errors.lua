@@ -37,7 +37,7 @@ local by_word = {
   { "maximum context length", "context_overflow" }, { "context length", "context_overflow" }, { "context size", "context_overflow" },
   { "context window", "context_overflow" }, { "too many tokens", "context_overflow" }, { "prompt is too long", "context_overflow" },
   { "api key", "auth" }, { "api_key", "auth" },
-  { "overloaded", "overloaded" }, { "invalid diff", "server" },
+  { "overloaded", "overloaded" }, { "over capacity", "overloaded" }, { "invalid diff", "server" },
 }
 
 local function by_message(message)

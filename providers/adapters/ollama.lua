@@ -63,7 +63,9 @@ local finishes = { stop = "stop", length = "length", load = "stop", unload = "st
 local function piece(e, state, text)
   if get(e, "error") then return { error = fault(e.error, 0) } end
   local m = get(e, "message")
-  local out = { text = str(get(m, "content")), reasoning = str(get(m, "thinking")), model = str(get(e, "model")) }
+  local out = {
+    text = str(get(m, "content")) or str(get(e, "response")), reasoning = str(get(m, "thinking")) or str(get(e, "thinking")), model = str(get(e, "model")),
+  }
   local list = get(m, "tool_calls")
   if type(list) == "table" then out.tools = calls(list, state, text) end
   if out.reasoning then state.thought = true end

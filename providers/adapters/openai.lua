@@ -175,6 +175,7 @@ local function one(choice, m, piece, state, o)
     if old then piece.tools = { { index = 0, name = str(get(old, "name")), args = get(old, "arguments") } } end
     keep(state, m)
   end
+  if m == nil then piece.text = str(get(choice, "text")) end
   local finish = get(choice, "finish_reason")
   if type(finish) == "string" and finish ~= "" then
     tags.untagged(state, piece)
@@ -210,7 +211,7 @@ local function transform_stream_chunk(event, state, source)
     one(choice, get(choice, "delta") or get(choice, "message"), piece, state, o)
     piece.usage = piece.usage or usage_of(get(choice, "usage"))
   end
-  local err = envelope(e)
+  local err = envelope(e) or get(e, "x_groq", "error")
   if err then
     piece.error = failed(err, 0, codes)
     piece.finish = nil

@@ -16,12 +16,19 @@
 //	framing       "sse", "ndjson", "aws-eventstream" or "json"
 //	capabilities  { stream, tools, vision, audio, thinking, structured } booleans
 //	auth          missing, or { kind = "aws", service } for signed requests
+//	tool_ids      "any", "plain" or "nine": providers.IDForm; may be missing
 //	options       a table of data that a source can change; may be missing
 //	headers(source, req) -> table                          may be missing
 //	transform_request(req, source) -> body                 a table; becomes JSON
 //	transform_response(body, state, source, text) -> pieces   a whole JSON answer
 //	transform_stream_chunk(event, state, source) -> pieces    one event of a stream
 //	classify_error(status, headers, body, source) -> fault or nil   may be missing
+//	embed_endpoint                                         as endpoint
+//	embed_request(req, source) -> body                     req is { texts, purpose, dimensions }
+//	embed_response(body, source) -> { vectors, usage, error }
+//
+// The three for embeddings come together or not at all; an adapter that has
+// them may do without the transforms.
 //
 // or, for an adapter that answers by itself, contract, name, version,
 // capabilities and
@@ -41,7 +48,8 @@
 // role, text, parts, calls, call_id, name, failed, reasoning, replay }: role is
 // "system", "user", "assistant" or "tool"; text is all its text; parts are {
 // type = "text", text } or { type = "image" or "audio", media_type, data
-// (base64) }; calls are { id, name, arguments (JSON text) }; replay is the JSON
+// (base64) }; calls are { id, name, arguments (JSON text), made }, made where the
+// node made the id, which a tool's message says as well; replay is the JSON
 // text of the array of items that this source's pieces brought. A tool is {
 // name, description, parameters (raw JSON) }. thinking is "off", "on",
 // "minimal", "low", "medium", "high" or "max"; tool_choice is { mode = "auto",
@@ -50,7 +58,8 @@
 // id, text, at (seconds), via, score, speaker, conversation }. Missing things
 // are nil, lists are never nil.
 //
-// source is { name, model, base_url, options, vision, audio, has_key }. The key
+// source is { name, model, base_url, options, vision, audio, has_key,
+// context_window }. The key
 // itself never enters a script: write "{{api_key}}" into a header's value.
 //
 // event is { event, data, json, partial, exception }: data is the text of the
@@ -66,17 +75,18 @@
 //
 // pieces is nil, one piece or a list of pieces. A piece is { text, reasoning,
 // refusal, tools, finish, usage, model, replay, server_blocks, done, error }.
-// tools are { index, id, name, args }: args is a piece of JSON text, or a table
-// that is all of the arguments; index counts as the wire counts, and may be nil.
+// tools are { index, id, name, args, whole }: args is a piece of JSON text, or a
+// table, or with whole a text, that is all of the arguments; index counts as the wire counts, and may be nil.
 // finish is "stop", "length", "tool_calls", "content_filter" or "pause", and
 // only the vendor's end mark sets it. usage is { input, output, cached,
 // reasoning, cache_write, prompt_total, total, billed_input, billed_output }; a
 // figure that is given replaces the one before. replay is a list of items to
 // append, tables with a type or raw JSON; they come back in the message's replay
 // with the bytes they had. server_blocks are type names. done ends the reading
-// of the stream. error is a fault: { kind, status, code, message, retry_after }
-// with a kind from KindName in package providers; without one the status
-// decides.
+// of the stream. error is a fault: { kind, status, code, message, retry_after,
+// again } with a kind from KindName in package providers; without one the status
+// decides. again is "without_replay" or "whole": providers.Again. vectors are
+// lists of numbers, or base64 of little-endian 32-bit floats.
 //
 // A field or a type that the contract does not know is an error with file and
 // line, never ignored.

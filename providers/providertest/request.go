@@ -135,22 +135,9 @@ func RunRequests(t *testing.T, adapters providers.Adapters, adapter string) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(path.Base(name), ".txtar"), func(t *testing.T) {
-			b, err := fixtures.ReadFile(name)
+			src, conv, want, err := requestFixture(name)
 			if err != nil {
 				t.Fatal(err)
-			}
-			var src SourceForm
-			var conv Conversation
-			var want WantRequest
-			into := map[string]any{"source.json": &src, "request.json": &conv, "want.json": &want}
-			for _, f := range txtar.Parse(b).Files {
-				if err := strict(f.Data, into[f.Name]); err != nil {
-					t.Fatalf("%s: %v", f.Name, err)
-				}
-				delete(into, f.Name)
-			}
-			if len(into) > 0 {
-				t.Fatalf("files are missing: %v", into)
 			}
 			a, err := adapters.Adapter(adapter)
 			if err != nil {
@@ -162,6 +149,29 @@ func RunRequests(t *testing.T, adapters providers.Adapters, adapter string) {
 			want.compare(t, got, err)
 		})
 	}
+}
+
+// requestFixture reads one archive.
+func requestFixture(file string) (*SourceForm, *Conversation, *WantRequest, error) {
+	b, err := fixtures.ReadFile(file)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	src, conv, want := &SourceForm{}, &Conversation{}, &WantRequest{}
+	into := map[string]any{"source.json": src, "request.json": conv, "want.json": want}
+	for _, f := range txtar.Parse(b).Files {
+		if into[f.Name] == nil {
+			return nil, nil, nil, fmt.Errorf("unknown file %s", f.Name)
+		}
+		if err := strict(f.Data, into[f.Name]); err != nil {
+			return nil, nil, nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		delete(into, f.Name)
+	}
+	if len(into) > 0 {
+		return nil, nil, nil, fmt.Errorf("files are missing: %v", into)
+	}
+	return src, conv, want, nil
 }
 
 func prepare(ctx context.Context, a providers.Adapter, src *providers.Source, req *providers.Request) (*providers.Prepared, error) {

@@ -58,6 +58,8 @@ type Vendor struct {
 	done chan struct{}
 
 	mu       sync.Mutex
+	serve    func(Question) Step
+	served   int
 	script   Script
 	used     []int
 	requests []Request
@@ -93,7 +95,33 @@ func Start(addr string, s Script) (*Vendor, error) {
 func (v *Vendor) Load(s Script) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.script, v.used = s, make([]int, len(s.Steps))
+	v.script, v.used, v.serve = s, make([]int, len(s.Steps)), nil
+}
+
+// Question is a request as a function of Serve sees it.
+type Question struct {
+	Model string
+	// Messages of the prompt, in order.
+	Messages []Said
+}
+
+// Said is one message of a prompt.
+type Said struct {
+	// Role is system, user, assistant or tool.
+	Role string
+	// Text holds all texts of the message, one after another.
+	Text string
+	// Calls an assistant asked for; ID is of the call that a tool message answers.
+	Calls []Tool
+	ID    string
+}
+
+// Serve lets a function answer from now on in place of a script. It is called by many goroutines at a time. Requests and
+// events are recorded no more, so that a long run does not grow.
+func (v *Vendor) Serve(f func(Question) Step) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.serve = f
 }
 
 // URL is the base for a source: http://127.0.0.1:port/v1.
@@ -128,10 +156,13 @@ func (v *Vendor) wake() {
 
 func (v *Vendor) happened(e Event) {
 	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.serve != nil {
+		return
+	}
 	e.At = time.Now()
 	v.events = append(v.events, e)
 	v.wake()
-	v.mu.Unlock()
 }
 
 // Await waits until n events of a kind have happened since the start and gives
@@ -232,9 +263,48 @@ type asked struct {
 	Model    string `json:"model"`
 	Stream   bool   `json:"stream"`
 	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
+		Role       string          `json:"role"`
+		Content    json.RawMessage `json:"content"`
+		ToolCallID string          `json:"tool_call_id"`
+		ToolCalls  []struct {
+			ID       string `json:"id"`
+			Function struct {
+				Name      string `json:"name"`
+				Arguments string `json:"arguments"`
+			} `json:"function"`
+		} `json:"tool_calls"`
 	} `json:"messages"`
+}
+
+// question is the request for a function of Serve.
+func (a *asked) question() Question {
+	q := Question{Model: a.Model, Messages: make([]Said, len(a.Messages))}
+	for i, m := range a.Messages {
+		s := Said{Role: m.Role, Text: plainText(m.Content), ID: m.ToolCallID}
+		for _, c := range m.ToolCalls {
+			s.Calls = append(s.Calls, Tool{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
+		}
+		q.Messages[i] = s
+	}
+	return q
+}
+
+// plainText is the text of a content, which is a string or a list of parts.
+func plainText(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &parts) != nil {
+		return ""
+	}
+	for _, p := range parts {
+		text += p.Text
+	}
+	return text
 }
 
 func (a *asked) lastUser() string {
@@ -248,6 +318,21 @@ func (a *asked) lastUser() string {
 
 func (a *asked) afterTool() bool {
 	return len(a.Messages) > 0 && a.Messages[len(a.Messages)-1].Role == "tool"
+}
+
+// decide has the function of Serve answer, where there is one. The numbers go on after those of what was recorded.
+func (v *Vendor) decide(a *asked) (Step, int, bool) {
+	v.mu.Lock()
+	serve := v.serve
+	if serve != nil {
+		v.served++
+	}
+	n := len(v.requests) + v.served
+	v.mu.Unlock()
+	if serve == nil {
+		return Step{}, 0, false
+	}
+	return serve(a.question()), n, true
 }
 
 // choose picks the step for a request and records it.
@@ -282,7 +367,10 @@ func (v *Vendor) complete(w http.ResponseWriter, r *http.Request) {
 	if err := json.Unmarshal(body, &a); err != nil {
 		body = []byte("null")
 	}
-	step, n, ok := v.choose(r, body, &a)
+	step, n, ok := v.decide(&a)
+	if !ok {
+		step, n, ok = v.choose(r, body, &a)
+	}
 	v.happened(Event{Kind: Received, Request: n})
 	if !ok {
 		reply(w, http.StatusInternalServerError, map[string]any{"error": Error{Message: fmt.Sprintf("no step of the script fits request %d", n), Type: "script_error"}})
