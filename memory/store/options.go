@@ -26,6 +26,8 @@ const (
 	maxKey       = 1 << 10
 	writeCost    = 32
 	memTableSize = 8 << 20
+	// levelZeroTables is how many tables gather before badger merges them.
+	levelZeroTables = 5
 )
 
 // DefaultReserve is the free disk space, in bytes, below which writes are
@@ -134,6 +136,7 @@ func (db *DB) badgerOptions() badger.Options {
 		WithNumCompactors(2).
 		WithMemTableSize(memTableSize).
 		WithNumMemtables(2).
+		WithNumLevelZeroTables(levelZeroTables).
 		WithBaseTableSize(2 << 20).
 		WithBaseLevelSize(8 << 20).
 		WithValueLogFileSize(1 << 20).

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,11 +138,17 @@ func (db *DB) Compact(ctx context.Context, full bool) error {
 	if !full {
 		return nil
 	}
-	if err := db.rotate(ctx); err != nil {
-		return err
-	}
-	if err := db.b.Flatten(1); err != nil {
-		return fmt.Errorf("merge levels: %w", err)
+	// Badger does not merge a few tables that are all in level 0; each round adds one.
+	for range levelZeroTables + 1 {
+		if err := db.rotate(ctx); err != nil {
+			return err
+		}
+		if err := db.b.Flatten(1); err != nil {
+			return fmt.Errorf("merge levels: %w", err)
+		}
+		if !slices.ContainsFunc(db.b.Tables(), func(t badger.TableInfo) bool { return t.Level == 0 }) {
+			break
+		}
 	}
 	return nil
 }
