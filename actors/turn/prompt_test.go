@@ -160,10 +160,3 @@ func TestBudgetHoldsInEachRound(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "abcd": 1, "abcde": 2, "你好": 2, "hi 你好": 3, "éé": 1, "ひらがな": 4} {
-		if got := textTokens(text); got != want {
-			t.Errorf("%q: %d tokens, want %d", text, got, want)
-		}
-	}
-}
