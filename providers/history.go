@@ -51,9 +51,10 @@ func says(m *messages.ChatMessage) bool {
 	return false
 }
 
-// own drops replay material that another source made.
+// own drops reasoning and replay material that another source made.
 func own(m *messages.ChatMessage, source string) *messages.ChatMessage {
-	if len(m.GetReplay()) == 0 || m.GetReplaySource() == source {
+	from := m.GetReplaySource()
+	if from == source || len(m.GetReplay()) == 0 && (from == "" || m.GetReasoning() == "") {
 		return m
 	}
 	c := proto.Clone(m).(*messages.ChatMessage)

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"homeagent/messages"
 	"homeagent/providers"
 )
@@ -103,7 +101,13 @@ func TestRepair(t *testing.T) {
 		}
 	}
 	foreign := parse(t, "a(b*theirs)")
-	if got := providers.Repair(foreign, "mine")[0]; got.GetReasoning() != "" || proto.Equal(got, foreign[0]) {
-		t.Errorf("foreign reasoning stays: %v", got)
+	for range 2 { // also where there is reasoning without replay material
+		if got := providers.Repair(foreign, "mine")[0]; got.GetReasoning() != "" || len(got.GetReplay()) > 0 || foreign[0].GetReasoning() == "" {
+			t.Errorf("foreign reasoning stays: %v", got)
+		}
+		foreign[0].Replay = nil
+	}
+	if got := providers.Repair(foreign, "theirs")[0]; got.GetReasoning() == "" {
+		t.Errorf("own reasoning is gone: %v", got)
 	}
 }

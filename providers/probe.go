@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -17,15 +18,18 @@ import (
 type Local struct {
 	// Name proposed for the source.
 	Name string
-	// Base of its OpenAI-compatible interface.
+	// Base of its OpenAI-compatible interface, which is asked for the models.
 	Base string
+	// Adapter and Source, the base URL, of the source; empty means openai at Base.
+	Adapter, Source string
 }
 
 // Locals are the servers that FindLocal looks for.
 var Locals = []Local{
-	{Name: "ollama", Base: "http://127.0.0.1:11434/v1"},
-	{Name: "llamacpp", Base: "http://127.0.0.1:8080/v1"},
-	{Name: "lmstudio", Base: "http://127.0.0.1:1234/v1"},
+	// Only its own interface lets the window be set; else it cuts in silence.
+	{Name: "ollama", Base: "http://127.0.0.1:11434/v1", Adapter: "ollama", Source: "http://127.0.0.1:11434"},
+	{Name: "llamacpp", Base: "http://127.0.0.1:8080/v1", Adapter: "llamacpp"},
+	{Name: "lmstudio", Base: "http://127.0.0.1:1234/v1", Adapter: "lmstudio"},
 }
 
 // probeTime bounds the whole search: a server on loopback answers at once.
@@ -42,7 +46,9 @@ func (c *Client) FindLocal(ctx context.Context, locals []Local) []*messages.Sour
 	for i, l := range locals {
 		wg.Go(func() {
 			if model, ok := c.firstModel(ctx, l.Base); ok {
-				found[i] = &messages.SourceSpec{Name: l.Name, Adapter: "openai", BaseUrl: l.Base, Model: model, Enabled: true}
+				found[i] = &messages.SourceSpec{
+					Name: l.Name, Adapter: cmp.Or(l.Adapter, "openai"), BaseUrl: cmp.Or(l.Source, l.Base), Model: model, Enabled: true,
+				}
 			}
 		})
 	}

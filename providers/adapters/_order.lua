@@ -63,4 +63,20 @@ local function last_question(messages)
   return 0
 end
 
-return { place = place, places = places, weave = weave, last_question = last_question }
+-- called gives the names of the tools that the history has called, in order:
+-- some vendors refuse calls whose tools are not declared.
+local function called(messages)
+  local seen, out = {}, {}
+  for _, m in ipairs(messages) do
+    for _, c in ipairs(m.calls) do
+      if not seen[c.name] then
+        seen[c.name] = true
+        out[#out + 1] = c.name
+      end
+    end
+  end
+  table.sort(out)
+  return out
+end
+
+return { called = called, place = place, places = places, weave = weave, last_question = last_question }

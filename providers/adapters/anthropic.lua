@@ -240,7 +240,8 @@ local function assistant(m, think)
   function put.item(item, i)
     -- Thoughts of closed turns are worth nothing to the model, and a signature
     -- that has aged would have the whole request refused.
-    if item.item and (item.type == "content" or think) then out[#out + 1] = json.pick(m.replay, i, "item") end
+    local thought = item.type == "thinking" or item.type == "redacted_thinking"
+    if item.item and (item.type == "content" or thought and think) then out[#out + 1] = json.pick(m.replay, i, "item") end
   end
   order.weave(m, put)
   return out
@@ -310,7 +311,8 @@ end
 
 local function transform_request(req, source)
   local o, version = source.options, version_of(source.model)
-  local body = { model = source.model, max_tokens = req.max_tokens or o.max_tokens }
+  local most = version and version < 3.5 and math.min(o.max_tokens, 4096) or o.max_tokens
+  local body = { model = source.model, max_tokens = req.max_tokens or most }
   local system = json.array()
   for _, m in ipairs(req.messages) do
     if m.role == "system" and m.text:find("%S") then system[#system + 1] = { type = "text", text = m.text } end
@@ -325,7 +327,12 @@ local function transform_request(req, source)
   body.messages = messages(req, o)
   body.temperature = req.temperature and math.min(req.temperature, 1)
   local manual = think(req, body, o, version)
-  if #req.tools > 0 then
+  local called = #req.tools == 0 and order.called(req.messages) or {}
+  if #called > 0 then
+    -- Calls in the history are refused without their tools.
+    body.tools, body.tool_choice = json.array(), { type = "none" }
+    for i, name in ipairs(called) do body.tools[i] = { name = name, input_schema = { type = "object" } } end
+  elseif #req.tools > 0 then
     body.tools = json.array()
     for i, t in ipairs(req.tools) do
       body.tools[i] = { name = t.name, description = str(t.description), input_schema = t.parameters }

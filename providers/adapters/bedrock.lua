@@ -241,7 +241,13 @@ local function converse(req, source)
   if next(config) then body.inferenceConfig = config end
   local choice = req.tool_choice
   -- There is no choice of none; but calls in the history need their tools declared.
-  if #req.tools > 0 then
+  local called = #req.tools == 0 and order.called(req.messages) or {}
+  if #called > 0 then
+    body.toolConfig = { tools = json.array() }
+    for i, name in ipairs(called) do
+      body.toolConfig.tools[i] = { toolSpec = { name = name, inputSchema = { json = { type = "object" } } } }
+    end
+  elseif #req.tools > 0 then
     body.toolConfig = { tools = json.array() }
     for i, t in ipairs(req.tools) do
       body.toolConfig.tools[i] = { toolSpec = { name = t.name, description = str(t.description), inputSchema = { json = t.parameters } } }
@@ -304,6 +310,8 @@ return {
   transform_stream_chunk = transform_stream_chunk,
   classify_error = function(status, headers, body)
     local name = headers["x-amzn-errortype"] or type(body) == "table" and (str(get(body, "__type")) or str(get(body, "code"))) or nil
+    -- What stands in front of the service has errors in its own form.
+    if not name and type(get(body, "error")) == "table" then return errors.classified(status, body) end
     return fault(name, body, status)
   end,
 }

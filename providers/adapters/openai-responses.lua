@@ -260,7 +260,7 @@ local function assistant(m, source, out)
     -- An item without its encrypted content is only an id, which the server does
     -- not know when it was told not to store.
     local secret = str(json.get(item, "item", "encrypted_content"))
-    if item.type ~= "content" and not secret and not source.options.store then return end
+    if item.type ~= "content" and (item.type ~= "reasoning" or not secret and not source.options.store) then return end
     if item.item then held[#held + 1] = json.pick(m.replay, i, "item") end
   end
   order.weave(m, put)

@@ -396,7 +396,10 @@ local function transform_request(req, source)
     if o.stream_usage then body.stream_options = { include_usage = true } end
   end
   local thinks = think(body, req.thinking, o.thinking)
-  if not req.stream then set(body, o.whole) end
+  if not req.stream then
+    set(body, o.whole)
+    for _, field in ipairs(o.drop_whole or {}) do body[field] = nil end
+  end
   set(body, o.body)
   for _, field in ipairs(o.drop or {}) do body[field] = nil end
   if thinks then
@@ -465,7 +468,8 @@ return {
     },
     -- rules are options for models whose name fits a pattern; drop lists fields
     -- that are not sent, drop_thinking those not sent while it thinks; body has
-    -- fields that are always sent, whole those sent where no stream is asked for, tool_stream those sent with tools in a stream;
+    -- fields that are always sent, whole those sent where no stream is asked for and
+    -- drop_whole those not sent then, tool_stream those sent with tools in a stream;
     -- codes maps error codes (lower case) to kinds; key_header is where the key
     -- goes instead of Authorization.
     rules = { { model = "^o%d", drop = { "temperature" } }, { model = "^gpt%-5", drop = { "temperature" } } },

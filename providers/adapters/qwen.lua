@@ -18,6 +18,7 @@ return {
       high = { enable_thinking = true, thinking_budget = 24576 },
     },
     whole = { enable_thinking = false },
+    drop_whole = { "thinking_budget" },
     codes = {
       throttling = "rate_limit", ["throttling.ratequota"] = "rate_limit", ["throttling.burstrate"] = "rate_limit",
       ["throttling.allocationquota"] = "rate_limit", limitrequests = "rate_limit", limit_requests = "rate_limit",

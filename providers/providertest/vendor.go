@@ -103,6 +103,8 @@ type Question struct {
 	Model string
 	// Messages of the prompt, in order.
 	Messages []Said
+	// Tools that are offered, by their names.
+	Tools []string
 }
 
 // Said is one message of a prompt.
@@ -274,6 +276,11 @@ type asked struct {
 			} `json:"function"`
 		} `json:"tool_calls"`
 	} `json:"messages"`
+	Tools []struct {
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	} `json:"tools"`
 }
 
 // question is the request for a function of Serve.
@@ -285,6 +292,9 @@ func (a *asked) question() Question {
 			s.Calls = append(s.Calls, Tool{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
 		}
 		q.Messages[i] = s
+	}
+	for _, t := range a.Tools {
+		q.Tools = append(q.Tools, t.Function.Name)
 	}
 	return q
 }
