@@ -400,7 +400,9 @@ func TestFindLocal(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "<html>") }))
 	defer other.Close()
 	found := r.client.FindLocal(t.Context(), []providers.Local{
-		{Name: "none", Base: "http://127.0.0.1:1/v1"}, {Name: "web", Base: other.URL}, {Name: "real", Base: r.vendor.URL()},
+		{Name: "none", Base: "http://127.0.0.1:1/v1"},
+		{Name: "web", Base: other.URL},
+		{Name: "real", Base: r.vendor.URL()},
 		{Name: "other", Base: r.vendor.URL(), Adapter: "ollama", Source: "http://127.0.0.1:2"},
 	})
 	if len(found) != 2 || found[1].GetAdapter() != "ollama" || found[1].GetBaseUrl() != "http://127.0.0.1:2" || found[0].GetName() != "real" || found[0].GetModel() != "scripted" || found[0].GetAdapter() != "openai" {

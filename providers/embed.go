@@ -120,7 +120,7 @@ func (r *run) ask(ctx context.Context, cancel context.CancelCauseFunc, info Info
 		kind, text := kindOfTransport(ctx, err)
 		return nil, r.fail(kind, text, bare(err))
 	}
-	resp.Body = &body{resp.Body, r.watch}
+	resp.Body = &body{ReadCloser: resp.Body, w: r.watch}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
 		return nil, r.refused(ctx, resp)

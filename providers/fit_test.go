@@ -24,6 +24,8 @@ func calls(q *messages.CompletionRequest) (ids, results []string) {
 	return ids, results
 }
 
+var legalName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
+
 var forms = map[providers.IDForm]*regexp.Regexp{
 	providers.IDAny:   regexp.MustCompile(`.`),
 	providers.IDPlain: regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`),
@@ -89,7 +91,7 @@ func TestFitNamesAndOrder(t *testing.T) {
 	var order []string
 	for _, d := range got.Tools {
 		order = append(order, d.GetName())
-		if ok, err := regexp.MatchString(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`, d.GetName()); !ok || err != nil {
+		if !legalName.MatchString(d.GetName()) {
 			t.Errorf("the name %q is illegal", d.GetName())
 		}
 		if own := names.Back(d.GetName()); own != d.GetDescription() {

@@ -124,8 +124,8 @@ func (b *reel) Close() error { return nil }
 func Unified(ctx context.Context, adapters providers.Adapters, adapter string, rec Recording) (*providers.Unified, error) {
 	res, err := Run(ctx, adapters, adapter, rec, Delivery{}, providers.Hooks{})
 	if err != nil {
-		switch f := providers.AsFailure(err); f.Kind {
-		case messages.ErrorKind_ERROR_KIND_ADAPTER, messages.ErrorKind_ERROR_KIND_CANCELLED:
+		f := providers.AsFailure(err)
+		if f.Kind == messages.ErrorKind_ERROR_KIND_ADAPTER || f.Kind == messages.ErrorKind_ERROR_KIND_CANCELLED {
 			return nil, f
 		}
 	}
