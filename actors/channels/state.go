@@ -69,6 +69,7 @@ type state struct {
 	seq      uint64
 	unsent   []*messages.OutputIntent
 	counts   struct{ Accepted, Refused, Sent, Failed uint64 }
+	settled  time.Time // until then channels may be missing that only have not registered yet
 	now      time.Time
 	out      []kit.Effect
 	tool     sends
@@ -118,7 +119,7 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		if !ok {
 			break
 		}
-		s.again = first.Restarts > 0
+		s.again, s.settled = first.Restarts > 0, now.Add(channelWait)
 		s.add(kit.Send{To: s.p.Ledger, Corr: "unsent", Msg: &messages.LedgerPending{}}, kit.Ready{})
 	case *messages.RegisterChannel:
 		s.onRegister(e, m)
@@ -179,6 +180,7 @@ func (s *state) onRegister(e kit.Event, m *messages.RegisterChannel) {
 	s.channels[m.GetName()] = m
 	s.add(e.Reply(&messages.Ok{}))
 	s.deliverAbsent(m.GetName())
+	s.sendCome(m.GetName())
 	s.retryUnsent(m.GetName())
 }
 

@@ -20,6 +20,7 @@ import (
 // A send in mid-turn goes through these steps, each of which waits for the one before:
 //
 //	may       a resident's allowed outputs are asked for; the main agent may use all
+//	come      soon after a start: the channel is not there yet, and is waited for
 //	intend    the intent is on disk, under the id of the call
 //	deliver   the channel's owner has it
 //	note      the receipt, or that it was given up, is on disk
@@ -29,6 +30,7 @@ import (
 const (
 	corrTools  = "tools"
 	corrMay    = "may/"
+	corrCome   = "come/"
 	corrIntend = "intend/"
 	corrNote   = "note/"
 	// mayWait is how long an agent may take to say what it may use.
@@ -46,6 +48,7 @@ const (
 type (
 	toolsLate struct{}
 	mayLate   struct{ call string }
+	comeLate  struct{ call string }
 )
 
 // toolCall is a call of one of this actor's tools.
@@ -54,6 +57,7 @@ type toolCall struct {
 	msg    *messages.CallTool
 	args   sendArgs
 	step   string
+	may    []string // the channels that its agent may use; none means all
 	output *messages.OutputIntent
 	sent   *messages.OutputSent
 }
@@ -93,6 +97,8 @@ func (s *state) onTool(e kit.Event) bool {
 		s.onMay(strings.TrimPrefix(e.Corr, corrMay), m)
 	case mayLate:
 		s.noMay(m.call)
+	case comeLate:
+		s.onComeLate(m.call)
 	case toolsLate:
 		s.registerTools()
 	case *messages.LedgerDone:
@@ -180,6 +186,12 @@ func (s *state) permitted(t *toolCall, allowed []string) {
 		s.endCall(t, success(t.msg, s.listed(t.msg, usable)))
 		return
 	}
+	if t.args.Channel != "" && s.channels[t.args.Channel] == nil && s.now.Before(s.settled) {
+		id := t.msg.GetCall().GetCallId()
+		t.step, t.may = corrCome, allowed
+		s.add(kit.After{Key: corrCome + id, D: s.settled.Sub(s.now), Msg: comeLate{id}})
+		return
+	}
 	if err := s.checkSend(t, usable); err != nil {
 		s.endCall(t, failure(t.msg, err))
 		return
@@ -204,6 +216,23 @@ func (s *state) permitted(t *toolCall, allowed []string) {
 	s.add(kit.Send{To: s.p.Ledger, Corr: corrIntend + id, Msg: &messages.LedgerExecute{
 		Sync: true, Ops: []*messages.LedgerOp{{Op: &messages.LedgerOp_Output{Output: t.output}}},
 	}})
+}
+
+// onComeLate tells that the channel of a send did not come in time.
+func (s *state) onComeLate(call string) {
+	if t := s.tool.calls[call]; t != nil && t.step == corrCome {
+		s.permitted(t, t.may)
+	}
+}
+
+// sendCome goes on with the sends that waited for a channel.
+func (s *state) sendCome(name string) {
+	for _, id := range slices.Sorted(maps.Keys(s.tool.calls)) {
+		if t := s.tool.calls[id]; t.step == corrCome && t.args.Channel == name {
+			s.add(kit.CancelAfter{Key: corrCome + id})
+			s.permitted(t, t.may)
+		}
+	}
 }
 
 func (s *state) listed(m *messages.CallTool, usable []string) string {
@@ -453,8 +482,8 @@ func outcome(t *toolCall, sent *messages.OutputSent) *messages.ToolResult {
 
 // onCancelCall ends a call of which nothing was done; one that is on its way gives its real result.
 func (s *state) onCancelCall(m *messages.CancelTool) {
-	if t := s.tool.calls[m.GetCallId()]; t != nil && t.step == corrMay {
-		s.add(kit.CancelAfter{Key: corrMay + m.GetCallId()})
+	if t := s.tool.calls[m.GetCallId()]; t != nil && (t.step == corrMay || t.step == corrCome) {
+		s.add(kit.CancelAfter{Key: t.step + m.GetCallId()})
 		s.endCall(t, failure(t.msg, &messages.ToolError{Reason: reasonCancel, Detail: "The call was cancelled; nothing was sent."}))
 	}
 }

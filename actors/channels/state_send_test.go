@@ -81,6 +81,8 @@ func TestSends(t *testing.T) {
 
 func TestSendRefusals(t *testing.T) {
 	s := beginTools(t, "send_refusals")
+	s.Note("all owners have had their time to register")
+	s.Step(channelWait, kit.Event{Corr: "tools", Msg: &messages.Ok{}})
 	for i, a := range []args{
 		{"channel": "fax", "text": "hi"},
 		{"channel": "agents", "text": "hi"},
@@ -96,6 +98,20 @@ func TestSendRefusals(t *testing.T) {
 	s.Note("tools is away, then takes the tools")
 	s.Step(0, kit.Event{Msg: kit.Fault{Effect: kit.Send{Corr: "tools"}, Err: &messages.Error{Code: "actor_gone"}}})
 	s.Step(time.Second, kit.Event{Msg: toolsLate{}})
+	s.Done()
+}
+
+// TestSendBeforeTheChannel has turns go on before all owners have registered: a send waits for its channel, for a while.
+func TestSendBeforeTheChannel(t *testing.T) {
+	s := beginTools(t, "send_early")
+	s.Step(0, sendCall("t1/1", args{"channel": "web", "text": "hi"}))
+	s.Step(0, sendCall("t1/2", args{"channel": "fax", "text": "hi"}))
+	s.Step(0, sendCall("t1/3", args{"channel": "telex", "text": "hi"}))
+	s.Step(0, kit.Event{From: admin, Corr: "r9", Msg: &messages.RegisterChannel{Name: "web", Kind: messages.ChannelKind_CHANNEL_KIND_INTERACTIVE}})
+	s.Step(0, done("intend/t1/1", &messages.LedgerResult{}))
+	s.Step(0, kit.Event{From: kit.Path("tools"), Msg: &messages.CancelTool{CallId: "t1/3"}})
+	s.Note("no fax comes")
+	s.Step(channelWait, kit.Event{Msg: comeLate{"t1/2"}})
 	s.Done()
 }
 

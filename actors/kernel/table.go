@@ -157,7 +157,10 @@ func turnRows() []Row {
 			Kind: tools.Kind, Paths: []string{"tools"}, Requires: []kit.Facility{kit.FacilityConfig}, Provides: []kit.Facility{kit.FacilityTools}, Restart: core, System: true,
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
 				s := w.settings()
-				return tools.Props(tools.Params{Timeout: s.Duration(configs.KeyAgentToolTimeout), Zone: s.Location()}), nil
+				return tools.Props(tools.Params{
+					Timeout: s.Duration(configs.KeyAgentToolTimeout), Zone: s.Location(),
+					Owners: []string{"agents", "channels", "memory", "timers"},
+				}), nil
 			},
 		},
 		{

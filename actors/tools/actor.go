@@ -17,12 +17,18 @@ type Params struct {
 	ResultCap int
 	// Zone is the person's time zone, for time_now; default UTC.
 	Zone *time.Location
+	// Owners are the paths of those whose tools a node always has. The list is not given before they
+	// have registered, or ownersWait is over: turns go on after a start before all actors have.
+	Owners []string
 }
 
 const (
 	defaultTimeout   = time.Minute
 	defaultResultCap = 256 << 10
 	cancelGrace      = 5 * time.Second
+	// ownersWait is how long the first owners are waited for, and maxEarly how many questions wait with them.
+	ownersWait = 10 * time.Second
+	maxEarly   = 1024
 )
 
 func (p Params) withDefaults() Params {

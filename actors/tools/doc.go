@@ -6,7 +6,8 @@
 //
 //	RegisterTools -> Ok or Error   bad_tool, tool_exists; all of the list or nothing. The same owner again replaces its
 //	                               list; an owner that ends loses it. Without an owner the sender is the owner.
-//	ListTools     -> ToolList      what the agent may use, sorted by name, without those of core.tools.denied
+//	ListTools     -> ToolList      what the agent may use, sorted by name, without those of core.tools.denied; after a
+//	                               start not before Params.Owners have registered, which are waited for 10 s
 //	CallTool      -> ToolResult    exactly one, whatever happens
 //	ToolResult    of the owner, for a call handed on; a late one is dropped
 //	CancelTool    handed on to the owner of each running call of that id; control lane, not answered

@@ -39,6 +39,8 @@ type machine struct {
 	detached map[string]*detached // by handle
 	figures  map[string]*figures
 	unknown  map[string]bool
+	absent   map[string]bool // owners that have not registered since the start
+	early    []early         // who asked for the list before they have
 }
 
 // figures count the calls of one tool since the process started.
@@ -66,6 +68,7 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 	switch msg := e.Msg.(type) {
 	case kit.Started:
 		m.add(m.state(), kit.Ready{}, m.subscribe())
+		m.expect()
 	case kit.Restarted:
 		m.add(m.subscribe())
 	case kit.Stopping:
@@ -79,9 +82,11 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 	case *messages.RegisterTools:
 		m.onRegister(e, msg)
 	case *messages.ListTools:
-		m.add(e.Reply(m.list(msg.GetAgent())))
+		m.onList(e, msg)
 	case *messages.CallTool:
 		m.onCall(e, msg)
+	case settled:
+		m.onSettled()
 	case *messages.CancelTool:
 		m.onCancel(msg)
 	case *messages.DetachCall:
@@ -104,6 +109,58 @@ func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 		m.onUnknown(e.Msg)
 	}
 	return m.out
+}
+
+// settled ends the time in which owners are waited for.
+type settled struct{}
+
+// early is a question for the list that came before the owners were there.
+type early struct {
+	ask   kit.Event
+	agent string
+}
+
+// expect begins to wait for the owners whose tools a node always has.
+func (m *machine) expect() {
+	if len(m.p.Owners) == 0 {
+		return
+	}
+	m.absent = map[string]bool{}
+	for _, path := range m.p.Owners {
+		m.absent[path] = true
+	}
+	m.add(kit.After{Key: "owners", D: ownersWait, Msg: settled{}})
+}
+
+// onList tells what an agent may use, once the owners are there.
+func (m *machine) onList(e kit.Event, msg *messages.ListTools) {
+	if len(m.absent) > 0 && len(m.early) < maxEarly {
+		m.early = append(m.early, early{e, msg.GetAgent()})
+		return
+	}
+	m.add(e.Reply(m.list(msg.GetAgent())))
+}
+
+// came notes that an owner has registered.
+func (m *machine) came(path string) {
+	if !m.absent[path] {
+		return
+	}
+	if delete(m.absent, path); len(m.absent) == 0 {
+		m.add(kit.CancelAfter{Key: "owners"})
+		m.onSettled()
+	}
+}
+
+// onSettled answers what was asked before the owners were there, in order.
+func (m *machine) onSettled() {
+	if len(m.absent) > 0 {
+		m.add(kit.Log{Level: kit.Warn, Text: "owners of tools have not registered", Attrs: []any{"owners", slices.Sorted(maps.Keys(m.absent))}})
+	}
+	for _, q := range m.early {
+		m.add(q.ask.Reply(m.list(q.agent)))
+	}
+	m.absent, m.early = nil, nil
 }
 
 // toolTimeouts begins the keys with a person's word for the time of one tool.
@@ -164,6 +221,7 @@ func (m *machine) onRegister(e kit.Event, r *messages.RegisterTools) {
 	maps.Copy(m.entries, fresh)
 	m.sort()
 	m.add(m.state(), e.Reply(&messages.Ok{}))
+	m.came(owner.GetPath())
 }
 
 // toolName is what every vendor takes as the name of a tool.

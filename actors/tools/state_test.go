@@ -56,6 +56,26 @@ func script(t *testing.T, name string, p Params) *kittest.Script {
 	return s
 }
 
+// TestListAfterTheStart asks for the list before the owners of a node's own tools have registered.
+func TestListAfterTheStart(t *testing.T) {
+	list := func(corr string) kit.Event {
+		return kit.Event{From: turn, Corr: corr, Msg: &messages.ListTools{Agent: "main"}}
+	}
+	s := script(t, "start", Params{Owners: []string{"memory", "timers"}})
+	s.Step(0, list("l1"))
+	s.Step(0, register(memory, "recall"))
+	s.Step(0, list("l2"))
+	s.Step(0, register(&messages.Address{Path: "timers", Epoch: 7}, "timer_set"))
+	s.Step(0, list("l3"))
+	s.Note("another start, and one owner does not come")
+	s.Step(0, kit.Event{Msg: kit.Started{Self: kit.Path("tools"), Restarts: 1}})
+	s.Step(0, register(memory, "recall"))
+	s.Step(0, list("l4"))
+	s.Step(ownersWait, kit.Event{Msg: settled{}})
+	s.Step(0, list("l5"))
+	s.Done()
+}
+
 func TestRegister(t *testing.T) {
 	s := script(t, "register", Params{})
 	s.Step(time.Second, register(memory, "memory_recall", "memory_commit"))
