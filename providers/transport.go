@@ -2,12 +2,15 @@ package providers
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"homeagent/providers/framing"
 )
 
 // Dial opens a connection, as net.Dialer.DialContext does.
@@ -56,6 +59,8 @@ type watch struct {
 	first   time.Duration
 	idle    time.Duration
 	stopped bool
+	// read counts the bytes of the answer; the reader's own.
+	read int64
 }
 
 func newWatch(cancel context.CancelCauseFunc, s *Source) *watch {
@@ -92,6 +97,11 @@ func (w *watch) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { w.phase(errFirstByteLate, w.first) }}
 }
 
+// maxWire is how many bytes one answer may have as they come: far more than an
+// answer of the largest size in the smallest pieces. It ends a server that sends
+// comments, or events that say nothing, for ever.
+const maxWire = 512 << 20
+
 // body resets the timer with each read that brought any bytes, be they a ping or
 // a comment.
 type body struct {
@@ -103,6 +113,9 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
 		b.w.phase(errIdle, b.w.idle)
+	}
+	if b.w.read += int64(n); b.w.read > maxWire {
+		return n, fmt.Errorf("%w: %d bytes came and it goes on", framing.ErrTooLarge, b.w.read)
 	}
 	return n, err
 }
