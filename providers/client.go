@@ -262,6 +262,9 @@ func (r *run) open(ctx context.Context) error {
 	}
 	fitted, names := Fit(r.req, r.src.Name, a.Info())
 	r.names = names
+	if r.src.NoTools {
+		fitted.Tools, fitted.ToolChoice = nil, ""
+	}
 	req := &Request{CompletionRequest: fitted, Stream: a.Info().Streams && !r.src.Whole}
 	if req.Media, err = r.media(ctx, a.Info()); err != nil {
 		return err

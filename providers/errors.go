@@ -125,6 +125,7 @@ var hints = map[messages.ErrorKind]string{
 	messages.ErrorKind_ERROR_KIND_CONNECT:             "Check the address of the source and that its server runs.",
 	messages.ErrorKind_ERROR_KIND_ADAPTER:             "Repair or remove the adapter file that the message names.",
 	messages.ErrorKind_ERROR_KIND_NO_SOURCE:           "Add a model source.",
+	messages.ErrorKind_ERROR_KIND_BUDGET:              "Raise the budget, wait for the next one, or add a source that costs nothing.",
 }
 
 // Hint gives what a person can do about a kind; empty when nothing helps.

@@ -2,7 +2,7 @@ package providers
 
 import (
 	"cmp"
-	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,26 +17,57 @@ type Route struct {
 	Priority int
 	// Disabled sources are never asked.
 	Disabled bool
-	// Print changes with every setting that may cure a failure: address, model,
-	// key, adapter. A source whose print changed starts without its past.
+	// Print changes with every setting but the keys that may cure a failure:
+	// address, model, adapter. A source whose print changed starts without its past.
 	Print string
+	// Keys are the prints of the source's keys, which are used in turn; empty
+	// means that it has none. A new key starts without a past.
+	Keys []string
+	// Free sources cost no money.
+	Free bool
 }
+
+// Policy bounds retries.
+type Policy struct {
+	// Retries is how often one request is tried again after a pause.
+	Retries int
+	// MaxWait is the longest such pause.
+	MaxWait time.Duration
+}
+
+// The policy of a new router.
+const (
+	DefaultRetries = 3
+	DefaultMaxWait = 30 * time.Second
+)
 
 // Router decides which source answers a request. It is a pure state machine:
 // time is an argument and nothing else goes in. Not safe for concurrent use.
 //
-// A source that fails cools down: for as long as it asked, or for a time that
-// doubles with each failure in a row. Bad credentials and broken adapters hold
-// until the configuration changes. When a cooldown has passed, one call probes
-// the source while others still prefer ready ones. Faults of a request, of a
-// model's tool call or of the caller never cool a source. When all sources cool,
-// the one that recovers first is asked: a late answer is better than none.
+// What fails cools down: for as long as it asked, or for a time that doubles with
+// each failure in a row. A refused, limited or used up key cools alone, for its
+// source and model, and the next key of the source is used; any other failure
+// cools the source with its model. Bad credentials and broken adapters count as
+// broken until the configuration changes or an answer comes. When a cooldown has
+// passed, one call probes while others still prefer what is ready. Faults of a
+// request, of a model's tool call or of the caller never cool anything. When all
+// cool, what recovers first is asked: a late answer is better than none.
 type Router struct {
+	policy Policy
 	routes []Route
-	cools  map[string]*cool
+	pasts  map[string]*past
+	turns  uint64
+	dirty  map[string]bool
 }
 
-// cool is the past of a source.
+// past is what is known of a source.
+type past struct {
+	whole *cool
+	keys  map[string]*cool
+	used  map[string]uint64 // when each key was used last, as a count
+}
+
+// cool is a cooldown.
 type cool struct {
 	until   time.Time
 	latched bool
@@ -45,230 +76,274 @@ type cool struct {
 	last    *Failure
 }
 
-// NewRouter makes a router without sources.
-func NewRouter() *Router { return &Router{cools: make(map[string]*cool)} }
+// lane is one key of one source.
+type lane struct{ source, key string }
 
-// Set replaces the sources. The past of those with an unchanged print stays.
-func (r *Router) Set(routes []Route) {
-	old := make(map[string]string, len(r.routes))
-	for _, q := range r.routes {
-		old[q.Name] = q.Print
+// NewRouter makes a router without sources.
+func NewRouter() *Router {
+	return &Router{
+		policy: Policy{DefaultRetries, DefaultMaxWait}, pasts: make(map[string]*past), dirty: make(map[string]bool),
 	}
-	kept := make(map[string]*cool)
+}
+
+// SetPolicy replaces the policy.
+func (r *Router) SetPolicy(p Policy) { r.policy = p }
+
+// Set replaces the sources. The past of those with an unchanged print stays, but
+// for keys that are gone.
+func (r *Router) Set(routes []Route) {
+	old := make(map[string]Route, len(r.routes))
+	for _, q := range r.routes {
+		old[q.Name] = q
+	}
 	r.routes = slices.Clone(routes)
 	slices.SortFunc(r.routes, func(a, b Route) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Name, b.Name))
 	})
+	pasts := r.pasts
+	r.pasts = make(map[string]*past)
 	for _, q := range r.routes {
-		if c := r.cools[q.Name]; c != nil && old[q.Name] == q.Print {
-			kept[q.Name] = c
+		p := pasts[q.Name]
+		if p == nil {
+			continue
+		}
+		delete(pasts, q.Name)
+		if old[q.Name].Print != q.Print {
+			r.dirty[q.Name] = true
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(p.keys)) {
+			if !slices.Contains(q.lanes(), key) {
+				delete(p.keys, key)
+				delete(p.used, key)
+				r.dirty[q.Name] = true
+			}
+		}
+		r.pasts[q.Name] = p
+	}
+	for name := range pasts {
+		r.dirty[name] = true
+	}
+}
+
+// lanes are the keys of a source; one without a name where it has none.
+func (q *Route) lanes() []string {
+	if len(q.Keys) == 0 {
+		return []string{""}
+	}
+	return q.Keys
+}
+
+func (r *Router) route(name string) *Route {
+	for i := range r.routes {
+		if r.routes[i].Name == name {
+			return &r.routes[i]
 		}
 	}
-	r.cools = kept
+	return nil
 }
 
-// Reset ends a source's cooldown; false when there is no such source.
+func (r *Router) past(name string) *past {
+	p := r.pasts[name]
+	if p == nil {
+		p = &past{keys: make(map[string]*cool), used: make(map[string]uint64)}
+		r.pasts[name] = p
+	}
+	return p
+}
+
+// cools gives what holds for a lane: of the source and of the key; either may be
+// nil.
+func (r *Router) cools(l lane) [2]*cool {
+	p := r.pasts[l.source]
+	if p == nil {
+		return [2]*cool{}
+	}
+	return [2]*cool{p.whole, p.keys[l.key]}
+}
+
+// Reset ends a source's cooldowns, as a person or a test that worked says so;
+// false when there is no such source.
 func (r *Router) Reset(name string) bool {
-	delete(r.cools, name)
-	return slices.ContainsFunc(r.routes, func(q Route) bool { return q.Name == name })
+	if r.pasts[name] != nil {
+		delete(r.pasts, name)
+		r.dirty[name] = true
+	}
+	return r.route(name) != nil
 }
 
-// Standing is a source's state for people.
+// Standing is the state of a source or key for people.
 type Standing struct {
 	Name string
-	// State is ready, cooling, disabled or broken (until the configuration
-	// changes).
+	// State is ready, cooling, disabled or broken (until the configuration changes
+	// or it answers).
 	State string
-	// Until the source cools; zero when it does not, or without end.
+	// Until it cools; zero when it does not. A broken one is tried again then.
 	Until time.Time
 	// Last failure since it last answered; may be nil.
 	Last *Failure
+	// Keys stand in the order of the route, where it has several.
+	Keys []Standing
 }
 
 // Standings gives all sources in the order in which they are asked.
 func (r *Router) Standings(now time.Time) []Standing {
 	out := make([]Standing, 0, len(r.routes))
-	for _, q := range r.routes {
-		s := Standing{Name: q.Name, State: "ready"}
-		if c := r.cools[q.Name]; c != nil {
-			s.Last = c.last
-			switch {
-			case c.latched:
-				s.State = "broken"
-			case now.Before(c.until):
-				s.State, s.Until = "cooling", c.until
-			}
-		}
-		if q.Disabled {
-			s.State, s.Until = "disabled", time.Time{}
-		}
-		out = append(out, s)
+	for i := range r.routes {
+		out = append(out, r.standing(now, &r.routes[i]))
 	}
 	return out
 }
 
-// Plan is the way of one request through the sources.
-type Plan struct {
-	// Only names the one source to use; empty means by routing.
-	only  string
-	key   string
-	tried map[string]bool
-	again map[string]bool
-	waits int
-	last  *Failure
-}
-
-// Verdict is what happens next with a request.
-type Verdict struct {
-	// Source to ask; empty means that the request has failed for good.
-	Source string
-	// After is how long to wait before it is asked.
-	After time.Duration
-	// Failure says why it has failed.
-	Failure *Failure
-}
-
-// Begin starts a request. key, its call id, spreads waits; only names the one
-// source to use, empty means by routing.
-func (r *Router) Begin(now time.Time, key, only string) (*Plan, Verdict) {
-	p := &Plan{only: only, key: key, tried: make(map[string]bool), again: make(map[string]bool)}
-	return p, r.next(now, p)
-}
-
-// Answered notes that a source answered.
-func (r *Router) Answered(name string) { delete(r.cools, name) }
-
-// Dropped notes that a call ended without a verdict on its source, such as by a
-// cancel.
-func (r *Router) Dropped(name string) {
-	if c := r.cools[name]; c != nil {
-		c.probing = false
+// Standing gives one source; false when there is none of that name.
+func (r *Router) Standing(now time.Time, name string) (Standing, bool) {
+	q := r.route(name)
+	if q == nil {
+		return Standing{}, false
 	}
+	return r.standing(now, q), true
 }
 
-// Failed notes a failure of the source that a verdict named and decides.
-func (r *Router) Failed(now time.Time, p *Plan, name string, f *Failure) Verdict {
-	r.note(now, name, f)
-	p.last = f
-	if f.Visible || stops(f.Kind) {
-		return Verdict{Failure: f}
-	}
-	if speaks(f.Kind) && !p.again[name] {
-		// The model's own slip: the same model once more.
-		p.again[name] = true
-		return Verdict{Source: name}
-	}
-	v := r.next(now, p)
-	if v.Source != "" {
-		return v
-	}
-	return r.wait(p, name, f)
-}
-
-const (
-	maxWaits = 2
-	maxWait  = 10 * time.Second
-)
-
-// wait asks the last source once more after a pause, where no other is left and
-// a pause may help.
-func (r *Router) wait(p *Plan, name string, f *Failure) Verdict {
-	if p.waits >= maxWaits || !passes(f.Kind) {
-		return Verdict{Failure: f}
-	}
-	after := time.Duration(float64(500*time.Millisecond<<p.waits) * spread(p.key, p.waits))
-	after = max(after, f.RetryAfter)
-	if after > maxWait {
-		return Verdict{Failure: f}
-	}
-	p.waits++
-	return Verdict{Source: name, After: after}
-}
-
-// spread gives 0.75 to 1.25 from a key, so that waiting calls do not come back
-// together, and the same call waits the same time in every run.
-func spread(key string, n int) float64 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(key))
-	_, _ = h.Write([]byte{byte(n)})
-	return 0.75 + float64(h.Sum32()%1000)/2000
-}
-
-// next gives the best source that the plan has not tried.
-func (r *Router) next(now time.Time, p *Plan) Verdict {
-	var best *Route
-	rank := func(q *Route) (int, time.Time) {
-		c := r.cools[q.Name]
-		switch {
-		case c == nil:
-			return 0, time.Time{}
-		case c.latched:
-			return 3, time.Time{}
-		case now.Before(c.until):
-			return 2, c.until
-		case c.probing:
-			return 1, time.Time{}
+// standing is that of the best key: one that can be used makes the source ready.
+func (r *Router) standing(now time.Time, q *Route) Standing {
+	var keys []Standing
+	for _, key := range q.lanes() {
+		s := Standing{Name: key, State: "ready"}
+		for _, c := range r.cools(lane{q.Name, key}) {
+			s.take(now, c)
 		}
-		return 0, time.Time{}
+		keys = append(keys, s)
 	}
-	var bestRank int
-	var bestUntil time.Time
-	for i := range r.routes {
-		q := &r.routes[i]
-		if q.Disabled || p.tried[q.Name] || p.only != "" && p.only != q.Name {
-			continue
-		}
-		k, until := rank(q)
-		if best == nil || k < bestRank || k == bestRank && until.Before(bestUntil) {
-			best, bestRank, bestUntil = q, k, until
+	best := slices.MinFunc(keys, func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(severity[a.State], severity[b.State]), a.Until.Compare(b.Until))
+	})
+	best.Name = q.Name
+	for _, k := range keys { // the reason stays visible while another key serves
+		if best.Last == nil {
+			best.Last = k.Last
 		}
 	}
-	if best == nil {
-		return Verdict{Failure: r.none(p)}
+	if len(keys) > 1 {
+		best.Keys = keys
 	}
-	p.tried[best.Name] = true
-	if c := r.cools[best.Name]; c != nil {
-		c.probing = true
+	if q.Disabled {
+		best.State, best.Until = "disabled", time.Time{}
 	}
-	return Verdict{Source: best.Name}
+	return best
 }
 
-func (r *Router) none(p *Plan) *Failure {
-	if p.last != nil {
-		return p.last
+var severity = map[string]int{"ready": 0, "cooling": 1, "broken": 2}
+
+// take makes a standing as bad as a cooldown is.
+func (s *Standing) take(now time.Time, c *cool) {
+	if c == nil {
+		return
 	}
-	f := &Failure{Kind: messages.ErrorKind_ERROR_KIND_NO_SOURCE, Source: p.only, Message: "no model source is configured"}
+	s.Last = cmp.Or(c.last, s.Last)
+	state := "ready"
 	switch {
-	case p.only != "":
-		f.Message = "there is no usable model source of that name"
-		f.Hint = "Choose one that is configured and enabled."
-	case len(r.routes) > 0:
-		f.Message, f.Hint = "all model sources are switched off", "Enable one, or add another."
-	default:
-		f.Hint = Hint(f.Kind)
+	case c.latched:
+		state = "broken"
+	case now.Before(c.until):
+		state = "cooling"
 	}
-	return f
+	if severity[state] > severity[s.State] {
+		s.State = state
+	}
+	if now.Before(c.until) && c.until.After(s.Until) {
+		s.Until = c.until
+	}
+}
+
+// Mark is what outlives a restart of a lane or, without a key, of a source.
+type Mark struct {
+	Key     string
+	Until   time.Time
+	Latched bool
+	Strikes int
+	Last    *Failure
+}
+
+// Dirty gives the sources whose marks changed since it was last asked, sorted.
+func (r *Router) Dirty() []string {
+	out := slices.Sorted(maps.Keys(r.dirty))
+	clear(r.dirty)
+	return out
+}
+
+// Marks gives those of a source with its print; none when it has no past or is
+// unknown.
+func (r *Router) Marks(name string) (print string, marks []Mark) {
+	q, p := r.route(name), r.pasts[name]
+	if q == nil || p == nil {
+		return "", nil
+	}
+	add := func(key string, c *cool) {
+		if c != nil {
+			marks = append(marks, Mark{Key: key, Until: c.until, Latched: c.latched, Strikes: c.strikes, Last: c.last})
+		}
+	}
+	add("", p.whole)
+	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
+		add("key/"+key, p.keys[key])
+	}
+	return q.Print, marks
+}
+
+// Restore puts marks back; those of other settings or keys are dropped.
+func (r *Router) Restore(name, print string, marks []Mark) {
+	q := r.route(name)
+	if q == nil || q.Print != print {
+		r.dirty[name] = true
+		return
+	}
+	p := r.past(name)
+	for _, m := range marks {
+		c := &cool{until: m.Until, latched: m.Latched, strikes: m.Strikes, last: m.Last}
+		key, ofKey := cutKey(m.Key)
+		switch {
+		case !ofKey:
+			p.whole = c
+		case slices.Contains(q.lanes(), key):
+			p.keys[key] = c
+		default:
+			r.dirty[name] = true
+		}
+	}
 }
 
 // note sets the cooldown that a failure calls for.
-func (r *Router) note(now time.Time, name string, f *Failure) {
-	c := r.cools[name]
+func (r *Router) note(now time.Time, l lane, f *Failure) {
+	r.freed(l)
 	rule, marks := cooldowns[f.Kind]
-	if !marks {
+	if !marks || r.route(l.source) == nil {
+		return
+	}
+	p := r.past(l.source)
+	at := &p.whole
+	if ofKey(f.Kind) {
+		c := p.keys[l.key]
+		at = &c
+		defer func() { p.keys[l.key] = c }()
+	}
+	if *at == nil {
+		*at = &cool{}
+	}
+	r.dirty[l.source] = true
+	(*at).mark(now, rule, f)
+}
+
+// freed ends the probe of a lane.
+func (r *Router) freed(l lane) {
+	for _, c := range r.cools(l) {
 		if c != nil {
 			c.probing = false
 		}
-		return
 	}
-	if c == nil {
-		c = &cool{}
-		r.cools[name] = c
-	}
-	c.probing, c.last = false, f
-	if rule.latch {
-		c.latched = true
-		return
-	}
+}
+
+func (c *cool) mark(now time.Time, rule cooldown, f *Failure) {
+	c.last, c.latched = f, c.latched || rule.latch
 	d := rule.first
 	for range c.strikes {
 		if d *= 2; d >= rule.cap {
@@ -277,7 +352,7 @@ func (r *Router) note(now time.Time, name string, f *Failure) {
 		}
 	}
 	c.strikes++
-	if f.RetryAfter > 0 {
+	if f.RetryAfter > 0 && !rule.latch {
 		d = max(f.RetryAfter, time.Second)
 		if f.Kind == messages.ErrorKind_ERROR_KIND_QUOTA_EXHAUSTED {
 			d = max(d, rule.first)
@@ -285,53 +360,5 @@ func (r *Router) note(now time.Time, name string, f *Failure) {
 	}
 	if until := now.Add(d); until.After(c.until) {
 		c.until = until
-	}
-}
-
-// cooldown of a kind: first time, doubling up to cap; latch holds until the
-// configuration changes.
-type cooldown struct {
-	first, cap time.Duration
-	latch      bool
-}
-
-// cooldowns has no entry for kinds that never mark a source down.
-var cooldowns = map[messages.ErrorKind]cooldown{
-	messages.ErrorKind_ERROR_KIND_UNSPECIFIED:      {first: 5 * time.Second, cap: 2 * time.Minute},
-	messages.ErrorKind_ERROR_KIND_AUTH:             {latch: true},
-	messages.ErrorKind_ERROR_KIND_ADAPTER:          {latch: true},
-	messages.ErrorKind_ERROR_KIND_QUOTA_EXHAUSTED:  {first: time.Hour, cap: 24 * time.Hour},
-	messages.ErrorKind_ERROR_KIND_RATE_LIMIT:       {first: 10 * time.Second, cap: 5 * time.Minute},
-	messages.ErrorKind_ERROR_KIND_OVERLOADED:       {first: 30 * time.Second, cap: 5 * time.Minute},
-	messages.ErrorKind_ERROR_KIND_SERVER:           {first: 5 * time.Second, cap: 2 * time.Minute},
-	messages.ErrorKind_ERROR_KIND_TIMEOUT:          {first: 15 * time.Second, cap: 5 * time.Minute},
-	messages.ErrorKind_ERROR_KIND_STREAM_TRUNCATED: {first: 5 * time.Second, cap: 2 * time.Minute},
-	messages.ErrorKind_ERROR_KIND_CONNECT:          {first: 5 * time.Second, cap: time.Minute},
-}
-
-// stops tells that no other source may be asked: the caller ended the call, the
-// turn must shorten the prompt, or a filter spoke, which is not to be evaded.
-func stops(k messages.ErrorKind) bool {
-	switch k {
-	case messages.ErrorKind_ERROR_KIND_CANCELLED, messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW, messages.ErrorKind_ERROR_KIND_CONTENT_BLOCKED:
-		return true
-	default:
-		return false
-	}
-}
-
-// speaks tells that the model spoke wrongly, which it may not do again.
-func speaks(k messages.ErrorKind) bool {
-	return k == messages.ErrorKind_ERROR_KIND_TOOL_USE_FAILED || k == messages.ErrorKind_ERROR_KIND_MALFORMED_TOOL_CALL
-}
-
-// passes tells that a short pause may cure a failure.
-func passes(k messages.ErrorKind) bool {
-	switch k {
-	case messages.ErrorKind_ERROR_KIND_RATE_LIMIT, messages.ErrorKind_ERROR_KIND_OVERLOADED,
-		messages.ErrorKind_ERROR_KIND_SERVER, messages.ErrorKind_ERROR_KIND_STREAM_TRUNCATED:
-		return true
-	default:
-		return false
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 
 	"homeagent/configs"
 	"homeagent/messages"
@@ -19,10 +21,23 @@ func Offline() Source { return Source{Name: OfflineName, Adapter: OfflineName} }
 func FromConfig(c configs.Source) Source {
 	return Source{
 		Name: c.Name, Adapter: c.Adapter, BaseURL: c.BaseURL, Model: c.Model,
-		APIKey:  func() configs.Secret { return c.APIKey },
+		APIKey:  first(c.Keys),
+		Keys:    c.Keys,
+		Headers: c.Headers, Extra: []byte(c.ExtraBody), Options: []byte(c.Options),
+		Whole: !c.Stream, NoTools: !c.Tools, Price: c.Price,
 		Connect: c.TimeoutConnect, FirstByte: c.TimeoutFirstByte, Idle: c.TimeoutIdle, Total: c.TimeoutTotal,
 		Priority: c.Priority, MaxConcurrent: c.MaxConcurrent, ContextWindow: c.ContextWindow, MaxTokens: c.MaxTokens,
 		Temperature: c.Temperature, Thinking: effort(c.Thinking), Vision: c.Vision, Audio: c.Audio, Disabled: !c.Enabled,
+	}
+}
+
+// first gives the key that a call sends when none was chosen.
+func first(keys []configs.Secret) func() configs.Secret {
+	return func() configs.Secret {
+		if len(keys) == 0 {
+			return configs.Secret{}
+		}
+		return keys[0]
 	}
 }
 
@@ -52,18 +67,22 @@ func (s Source) Spec() *messages.SourceSpec {
 	return &messages.SourceSpec{
 		Name: s.Name, Adapter: s.Adapter, BaseUrl: s.BaseURL, Model: s.Model, Priority: int32(s.Priority),
 		MaxConcurrent: int32(s.MaxConcurrent), ContextWindow: int32(s.ContextWindow), Enabled: !s.Disabled,
+		Vision: s.Vision, Audio: s.Audio, Tools: !s.NoTools,
 	}
 }
 
 // HasKey tells whether a key is set.
 func (s Source) HasKey() bool { return s.key().IsSet() }
 
-// Print changes with every setting that may cure a failure; it gives no setting
-// away. See Route.
+// Print changes with every setting but the keys that may cure a failure; it
+// gives no setting away. See Route.
 func (s Source) Print() string {
 	h := sha256.New()
-	for _, part := range []string{s.Adapter, s.BaseURL, s.Model, s.key().Reveal(), string(s.Extra), string(s.Options)} {
+	for _, part := range []string{s.Adapter, s.BaseURL, s.Model, string(s.Extra), string(s.Options)} {
 		_, _ = fmt.Fprintf(h, "%d:%s,", len(part), part)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		_, _ = fmt.Fprintf(h, "%d:%s:%s,", len(name), name, s.Headers[name])
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
@@ -79,6 +98,6 @@ func FailureOf(r *messages.CompletionResult) *Failure {
 	return &Failure{
 		Kind: f.GetKind(), Source: r.GetSource(), Status: int(f.GetStatus()), Code: e.GetDetails()["vendor_code"],
 		Message: e.GetMessage(), Hint: e.GetHint(), RetryAfter: millis(e.GetRetryAfterMs()),
-		Visible: r.GetText() != "" || r.GetReasoning() != "" || r.GetRefusal() != "" || len(r.GetCalls()) > 0,
+		Visible: f.GetShown() || r.GetText() != "" || r.GetReasoning() != "" || r.GetRefusal() != "" || len(r.GetCalls()) > 0,
 	}
 }

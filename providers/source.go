@@ -1,9 +1,12 @@
 package providers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/textproto"
 	"net/url"
 	"regexp"
@@ -29,6 +32,9 @@ type Source struct {
 	// APIKey is asked once per call, so that a changed key holds at once. Nil or
 	// an unset secret sends none.
 	APIKey func() configs.Secret
+	// Keys are used in turn, call by call, where there are several; APIKey is
+	// asked for what a single call sends. See WithKey.
+	Keys []configs.Secret
 	// Headers are added to each request; they win over the adapter's.
 	Headers map[string]string
 	// Extra is a JSON object that is merged into each request body and wins:
@@ -56,6 +62,10 @@ type Source struct {
 	Thinking string
 	// Vision and Audio tell what media the model takes.
 	Vision, Audio bool
+	// NoTools leaves out the tools of a request, for models that cannot call any.
+	NoTools bool
+	// Price of its tokens.
+	Price configs.Price
 	// Whole asks for answers in one piece instead of streams, for servers whose
 	// streams are broken.
 	Whole bool
@@ -92,6 +102,49 @@ func (s Source) key() configs.Secret {
 		return configs.Secret{}
 	}
 	return s.APIKey()
+}
+
+// WithKey gives the source with the one key of its pool that has a print; an
+// unknown print, as of a key that was replaced meanwhile, leaves the first.
+func (s Source) WithKey(print string) Source {
+	for _, k := range s.Keys {
+		if KeyPrint(k) == print {
+			s.APIKey = func() configs.Secret { return k }
+		}
+	}
+	return s
+}
+
+// KeyPrint tells keys apart without giving them away.
+func KeyPrint(k configs.Secret) string {
+	sum := sha256.Sum256([]byte("key of a model source:" + k.Reveal()))
+	return hex.EncodeToString(sum[:6])
+}
+
+// KeyPrints are those of the pool, in order.
+func (s Source) KeyPrints() []string {
+	var out []string
+	for _, k := range s.Keys {
+		out = append(out, KeyPrint(k))
+	}
+	return out
+}
+
+// Free tells that asking the source costs no money: it is priced at nothing, or
+// it has no price and runs on this machine.
+func (s Source) Free() bool {
+	if in, out := s.Price.In, s.Price.Out; in != nil || out != nil {
+		return (in == nil || *in == 0) && (out == nil || *out == 0)
+	}
+	if s.Adapter == OfflineName {
+		return true
+	}
+	u, err := url.Parse(s.BaseURL)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)

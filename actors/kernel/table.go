@@ -124,12 +124,16 @@ func memoryRows() []Row {
 
 func modelRows() []Row {
 	deps := func(w *world) provider.Deps {
-		return provider.Deps{Client: w.client, Settings: w.settings, Book: w.book, Locals: w.opt.locals()}
+		return provider.Deps{
+			Client: w.client, Settings: w.settings, Book: w.book, Locals: w.opt.locals(),
+			Usage: w.usage, Ledger: kit.Path("ledger"), Tools: kit.Path("tools"),
+		}
 	}
 	return []Row{
 		{
 			Kind: provider.Kind, Paths: []string{"providers"}, Restart: core, System: true,
-			Requires: []kit.Facility{kit.FacilityConfig, kit.FacilityEvents}, Provides: []kit.Facility{kit.FacilityProviders},
+			Requires: []kit.Facility{kit.FacilityConfig, kit.FacilityEvents, kit.FacilityLedger, kit.FacilityTools},
+			Provides: []kit.Facility{kit.FacilityProviders},
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) { return provider.Props(deps(w)), nil },
 		},
 		{

@@ -26,6 +26,7 @@ import (
 	"homeagent/memory/lexical"
 	"homeagent/memory/recall"
 	"homeagent/memory/store"
+	"homeagent/memory/usage"
 	"homeagent/messages"
 	"homeagent/pluginhost"
 	"homeagent/providers"
@@ -53,6 +54,7 @@ type world struct {
 	adapters  *lua.Engine
 	client    *providers.Client
 	book      *provider.Book
+	usage     *usage.Engine
 	door      *admin.Door
 	rt        *kit.Runtime
 	egress    *egress.Client
@@ -117,6 +119,7 @@ func (w *world) openStore() error {
 	}
 	w.onClose("graph", w.graph.Close)
 	w.approvals = approvals.New(db)
+	w.usage = usage.NewEngine(db)
 	w.recall = recall.New(db, w.index, w.graph)
 	return nil
 }
@@ -148,7 +151,9 @@ func (w *world) applySettings(s *configs.Snapshot) {
 	w.ledger.SetPolicy(policyOf(s))
 	w.allowEgress(s)
 	for _, src := range s.Sources() {
-		w.log.Secrets().Add(src.APIKey.Reveal())
+		for _, key := range src.Keys {
+			w.log.Secrets().Add(key.Reveal())
+		}
 	}
 }
 

@@ -3,11 +3,13 @@ package provider
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"homeagent/actors/kit"
 	"homeagent/configs"
+	"homeagent/memory/usage"
 	"homeagent/messages"
 	models "homeagent/providers"
 )
@@ -34,6 +36,12 @@ type Deps struct {
 	Locals []models.Local
 	// Config is the actor that keeps settings; nil means "config".
 	Config *messages.Address
+	// Usage reads what Ledger has stored; without Ledger nothing is stored, and
+	// usage counts from the start of the actor.
+	Usage  *usage.Engine
+	Ledger *messages.Address
+	// Tools takes the tools of this actor; nil means that none are offered.
+	Tools *messages.Address
 }
 
 // Props makes providers.
@@ -44,7 +52,7 @@ func Props(d Deps) kit.Props {
 	if d.Config == nil {
 		d.Config = kit.Path("config")
 	}
-	return kit.Props{Kind: Kind, New: func() kit.Machine { return New(d.Config) }, Perform: d.perform, System: true}
+	return kit.Props{Kind: Kind, New: func() kit.Machine { return New(Params{Config: d.Config, Ledger: d.Ledger, Tools: d.Tools}) }, Perform: d.perform, System: true}
 }
 
 // SourceProps makes a source from its SourceSpec.
@@ -68,7 +76,24 @@ func (d Deps) CallProps(params proto.Message) (kit.Props, error) {
 func (d Deps) perform(sh kit.Shell, e kit.Effect) {
 	switch e := e.(type) {
 	case load:
-		sh.Go("load", 0, func(context.Context, func(any)) any { return d.Book.fill(d.Settings()) })
+		now := sh.Now()
+		sh.Go("load", 0, func(context.Context, func(any)) any { return d.load(now, e.Stored) })
+	case openCall:
+		d.Book.opened(e.CallID, e.To)
+	case closeCall:
+		d.Book.closed(e.CallID)
+	case recoverOpen:
+		sh.Post(orphaned{d.Book.orphans()})
+	case sum:
+		sh.Go("sum", 0, func(context.Context, func(any)) any {
+			sums, err := d.ask(e.Query)
+			return summed{Why: e, Sums: sums, Err: err}
+		})
+	case sweep:
+		sh.Go("sweep", 0, func(context.Context, func(any)) any {
+			keys, err := d.Usage.Old(e.Before, e.Limit)
+			return swept{keys, err}
+		})
 	case find:
 		sh.Go("find", 0, func(ctx context.Context, _ func(any)) any { return d.find(ctx, e) })
 	case try:
@@ -76,6 +101,23 @@ func (d Deps) perform(sh kit.Shell, e kit.Effect) {
 	default:
 		panic(fmt.Sprintf("provider: effect %T has no performer", e))
 	}
+}
+
+func (d Deps) load(now time.Time, stored bool) loaded {
+	out := d.Book.fill(d.Settings())
+	if stored {
+		got, err := d.Usage.Load(usage.Month(usage.Day(now, out.Zone)))
+		out.Stored, out.Err = &got, err
+	}
+	return out
+}
+
+// ask sums up; without a store there are only the rows that the machine has.
+func (d Deps) ask(q usage.Query) (usage.Sums, error) {
+	if d.Usage == nil {
+		return usage.Only(q), nil
+	}
+	return d.Usage.Ask(q)
 }
 
 // find leaves out the servers that are configured already.
@@ -98,7 +140,19 @@ func (d Deps) try(ctx context.Context, e try) tried {
 	if !ok {
 		src = models.FromSpec(e.Spec, e.Key.Reveal())
 	}
-	return tried{Why: e, Result: d.Client.TestSource(ctx, src)}
+	prints := src.KeyPrints()
+	if len(prints) < 2 {
+		return tried{Why: e, Result: d.Client.TestSource(ctx, src)}
+	}
+	var last *messages.SourceTested
+	for i, print := range prints {
+		last = d.Client.TestSource(ctx, src.WithKey(print))
+		if !last.GetWorks() {
+			last.Failure.Error.Message = fmt.Sprintf("key %d of %d: %s", i+1, len(prints), last.GetFailure().GetError().GetMessage())
+			break
+		}
+	}
+	return tried{Why: e, Result: last}
 }
 
 const runWork = "run"
@@ -117,7 +171,7 @@ func (d Deps) run(ctx context.Context, r run, emit func(any)) any {
 	if !ok {
 		return finished{failure(r.Source, messages.ErrorKind_ERROR_KIND_NO_SOURCE, "the source was removed", models.Hint(messages.ErrorKind_ERROR_KIND_NO_SOURCE))}
 	}
-	res, _ := d.Client.Stream(ctx, src, req, models.Hooks{
+	res, _ := d.Client.Stream(ctx, src.WithKey(r.Complete.GetKey()), req, models.Hooks{
 		Sent: func(s models.Sent) {
 			emit(sent{&messages.RequestSent{
 				CallId: req.GetCallId(), Source: src.Name, Model: s.Model, RequestHash: s.Hash, Attempt: r.Attempt,

@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -16,6 +17,9 @@ import (
 	"homeagent/actors/kit"
 	"homeagent/actors/provider"
 	"homeagent/configs"
+	"homeagent/memory/ledger"
+	"homeagent/memory/store"
+	"homeagent/memory/usage"
 	"homeagent/messages"
 	models "homeagent/providers"
 	"homeagent/providers/lua"
@@ -31,6 +35,7 @@ type world struct {
 	rt       *kit.Runtime
 	registry *configs.Registry
 	in       chan proto.Message
+	notices  chan *messages.AgentEvent
 	ctx      context.Context
 }
 
@@ -39,6 +44,31 @@ type sink struct{ in chan proto.Message }
 func (s sink) Step(_ time.Time, e kit.Event) []kit.Effect {
 	if m, ok := e.Msg.(proto.Message); ok {
 		s.in <- m
+	}
+	return nil
+}
+
+// notices plays events for system notices.
+type notices struct{ in chan *messages.AgentEvent }
+
+func (n notices) Step(_ time.Time, e kit.Event) []kit.Effect {
+	if v, ok := e.Msg.(*messages.AgentEvent); ok && v.GetSystem() != nil {
+		n.in <- v
+	}
+	return nil
+}
+
+// books plays ledger on a real store.
+type books struct{ engine *ledger.Ledger }
+
+func (b books) Step(now time.Time, e kit.Event) []kit.Effect {
+	switch v := e.Msg.(type) {
+	case *messages.LedgerStats:
+		return []kit.Effect{e.Reply(&messages.LedgerFigures{})}
+	case *messages.LedgerExecute:
+		if d := b.engine.Execute(now, []*messages.LedgerExecute{v})[0]; d.GetError() != nil {
+			return []kit.Effect{e.Reply(d)}
+		}
 	}
 	return nil
 }
@@ -72,7 +102,7 @@ func (s *settings) Step(_ time.Time, e kit.Event) []kit.Effect {
 func newWorld(t testing.TB, locals []models.Local, config ...string) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	w := &world{t: t, in: make(chan proto.Message, 10000), ctx: ctx}
+	w := &world{t: t, in: make(chan proto.Message, 10000), notices: make(chan *messages.AgentEvent, 1000), ctx: ctx}
 	var err error
 	w.registry, err = configs.Open(configs.Options{
 		Values: configs.NewMapKV(), Secrets: configs.NewMapKV(), Vault: configs.NewVault(filepath.Join(t.TempDir(), "key")),
@@ -90,23 +120,36 @@ func newWorld(t testing.TB, locals []models.Local, config ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	db, err := store.Open("", store.Options{Reserve: -1, InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := ledger.Open(db, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if err := w.rt.Shutdown(ctx); err != nil {
+		if err := errors.Join(w.rt.Shutdown(ctx), db.Close()); err != nil {
 			t.Error(err)
 		}
 		client.Close()
 		engine.Close()
 		cancel()
 	})
-	d := provider.Deps{Client: client, Settings: w.registry.Snapshot, Book: provider.NewBook(), Locals: append([]models.Local{}, locals...)}
+	d := provider.Deps{
+		Client: client, Settings: w.registry.Snapshot, Book: provider.NewBook(), Locals: append([]models.Local{}, locals...),
+		Usage: usage.NewEngine(db), Ledger: kit.Path("ledger"), Tools: kit.Path("tools"),
+	}
 	w.rt.Register(provider.SourceKind, provider.SourceProps)
 	w.rt.Register(provider.CallKind, d.CallProps)
-	for name, machine := range map[string]kit.Machine{"config": &settings{registry: w.registry}, "turn": sink{w.in}} {
+	for name, machine := range map[string]kit.Machine{"config": &settings{registry: w.registry}, "turn": sink{w.in}, "ledger": books{book}, "tools": sink{make(chan proto.Message, 100)}, "events": notices{w.notices}} {
 		if _, err := w.rt.SpawnTop(name, kit.Props{Kind: name, New: func() kit.Machine { return machine }}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.rt.SpawnTop(provider.Kind, provider.Props(d)); err != nil {
+	props := provider.Props(d)
+	props.System, props.Restart = false, kit.Restart{Intensity: 5, Period: time.Minute} // a test may restart it
+	if _, err := w.rt.SpawnTop(provider.Kind, props); err != nil {
 		t.Fatal(err)
 	}
 	return w

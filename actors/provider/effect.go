@@ -1,10 +1,13 @@
 package provider
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
 
 	"homeagent/actors/kit"
 	"homeagent/configs"
+	"homeagent/memory/usage"
 	"homeagent/messages"
 	models "homeagent/providers"
 )
@@ -21,8 +24,39 @@ func (a ask) reply(m proto.Message) kit.Effect { return kit.Reply{To: a.To, Corr
 
 // The effects of providers.
 type (
-	// load reads the sources from the configuration; its result is loaded.
-	load struct{ kit.Private }
+	// load reads the sources from the configuration, and with Stored what the store
+	// has; its result is loaded.
+	load struct {
+		kit.Private
+		Stored bool
+	}
+	// openCall notes who waits for a call, closeCall that nobody does any more. The
+	// note outlives a restart of the actor.
+	openCall struct {
+		kit.Private
+		CallID string
+		To     *messages.Address
+	}
+	closeCall struct {
+		kit.Private
+		CallID string
+	}
+	// recoverOpen takes the notes of an earlier incarnation; its result is orphaned.
+	recoverOpen struct{ kit.Private }
+	// sum sums usage up; its result is summed.
+	sum struct {
+		kit.Private
+		Ask   ask
+		Query usage.Query
+		// Answer is what is known of the answer already.
+		Answer *messages.UsageAnswer
+	}
+	// sweep looks for rows of days before a day; its result is swept.
+	sweep struct {
+		kit.Private
+		Before string
+		Limit  int
+	}
 	// find looks for model servers on loopback; its result is found.
 	find struct {
 		kit.Private
@@ -58,9 +92,32 @@ type (
 		// BuiltIn says that no setting names it, so that none can be taken away.
 		BuiltIn bool
 		Route   models.Route
+		Price   configs.Price
 	}
-	loaded struct{ Sources []known }
-	found  struct {
+	loaded struct {
+		Sources []known
+		Policy  models.Policy
+		Zone    *time.Location
+		// Currency names the unit of money of the budgets, which are zero for none.
+		Currency               string
+		BudgetDay, BudgetMonth float64
+		// Keep is how long usage is kept.
+		Keep time.Duration
+		// Stored is set where it was asked for; Err says why it is missing.
+		Stored *usage.Loaded
+		Err    error
+	}
+	orphaned struct{ Calls []openCall }
+	summed   struct {
+		Why  sum
+		Sums usage.Sums
+		Err  error
+	}
+	swept struct {
+		Keys []string
+		Err  error
+	}
+	found struct {
 		Ask   ask
 		Specs []*messages.SourceSpec
 	}
@@ -78,4 +135,10 @@ type (
 	again struct{ CallID string }
 	// late ends a request whose deadline has passed.
 	late struct{ CallID string }
+	// reload asks again for what is stored, restore stores it once more, sweepNow
+	// looks for what is too old, offer registers the tools.
+	reload   struct{}
+	restore  struct{}
+	sweepNow struct{}
+	offer    struct{}
 )

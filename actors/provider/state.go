@@ -1,17 +1,16 @@
 package provider
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"homeagent/actors/kit"
+	"homeagent/memory/usage"
 	"homeagent/messages"
 	models "homeagent/providers"
 )
@@ -19,13 +18,24 @@ import (
 // maxRequests is how many requests may be under way.
 const maxRequests = 1024
 
+// Params of the machine of providers.
+type Params struct {
+	// Config keeps the settings.
+	Config *messages.Address
+	// Ledger stores usage and what is known of failures; nil means that nothing is stored.
+	Ledger *messages.Address
+	// Tools takes the tools of this actor; nil means that none are offered.
+	Tools *messages.Address
+}
+
 // machine is the machine of providers.
 type machine struct {
-	config   *messages.Address
+	p        Params
 	self     *messages.Address
 	router   *models.Router
 	sources  []known
 	running  map[string]*messages.SourceSpec // sources whose actor stands
+	leaving  map[string]bool                 // of them, those that end with their last call
 	figures  map[string]*figures
 	requests map[string]*request
 	early    cancelled
@@ -37,6 +47,8 @@ type machine struct {
 	loads    int
 	ready    bool
 	held     []kit.Event // requests that came before the first reading of the sources
+	account  account
+	chosen   choices
 	now      time.Time
 	out      []kit.Effect
 }
@@ -47,24 +59,6 @@ type figures struct {
 	calls, failed uint64
 }
 
-// request is one Complete under way.
-type request struct {
-	complete *messages.Complete
-	plan     *models.Plan
-	// source has the attempt under way, or the one that is waited for.
-	source   string
-	waiting  bool
-	attempt  int
-	since    time.Time
-	attempts []*messages.CompletionAttempt
-}
-
-// saving is a ConfigSet under way.
-type saving struct {
-	ask    ask
-	tested *messages.SourceTested // nil for a removal
-}
-
 // settled is an answer that waits for the reading numbered at.
 type settled struct {
 	ask ask
@@ -72,11 +66,12 @@ type settled struct {
 	at  int
 }
 
-// New makes the machine of providers; config keeps the settings.
-func New(config *messages.Address) kit.Machine {
+// New makes the machine of providers.
+func New(p Params) kit.Machine {
 	return &machine{
-		config: config, router: models.NewRouter(), running: make(map[string]*messages.SourceSpec),
+		p: p, router: models.NewRouter(), running: make(map[string]*messages.SourceSpec), leaving: make(map[string]bool),
 		figures: make(map[string]*figures), requests: make(map[string]*request), saves: make(map[string]saving),
+		account: account{zone: time.UTC}, chosen: make(choices),
 	}
 }
 
@@ -84,16 +79,24 @@ func New(config *messages.Address) kit.Machine {
 func (m *machine) Step(now time.Time, e kit.Event) []kit.Effect {
 	m.now = now
 	m.handle(e)
+	m.store()
 	out := m.out
 	m.out = nil
 	return out
 }
 
 func (m *machine) handle(e kit.Event) {
+	if c, ok := e.Msg.(*messages.Complete); ok {
+		m.opened(c)
+	}
 	if !m.ready && asks(e.Msg) && len(m.held) < maxRequests {
 		m.held = append(m.held, e)
 		return
 	}
+	m.dispatch(e)
+}
+
+func (m *machine) dispatch(e kit.Event) {
 	switch v := e.Msg.(type) {
 	case *messages.Complete:
 		m.complete(e, v)
@@ -117,8 +120,11 @@ func (m *machine) handle(e kit.Event) {
 		m.gone(v.Name, v.Failure, true)
 	case kit.Restarted:
 		m.gone(v.Name, v.Failure, false)
+		m.register(v.Name)
 	case kit.Fault:
 		m.fault(v)
+	case orphaned:
+		m.orphaned(v)
 	default:
 		m.administer(e)
 	}
@@ -127,7 +133,8 @@ func (m *machine) handle(e kit.Event) {
 // asks tells that a message needs the sources to be known.
 func asks(m any) bool {
 	switch m.(type) {
-	case *messages.Complete, *messages.ListSources, *messages.AddSource, *messages.TestSource, *messages.RemoveSource, *messages.ResetSource:
+	case *messages.Complete, *messages.ListSources, *messages.AddSource, *messages.TestSource, *messages.RemoveSource,
+		*messages.ResetSource, *messages.UseSource, *messages.QueryUsage, *messages.CallTool:
 		return true
 	}
 	return false
@@ -137,11 +144,20 @@ func (m *machine) add(e ...kit.Effect) { m.out = append(m.out, e...) }
 
 func (m *machine) start(s kit.Started) {
 	m.self = s.Self
-	m.add(kit.State{Word: "starting"}, kit.Send{To: m.config, Corr: "config", Msg: &messages.ConfigSubscribe{Prefixes: []string{"core.llm."}}})
+	m.add(kit.State{Word: "starting"}, kit.Send{To: m.p.Config, Corr: "config", Msg: &messages.ConfigSubscribe{Prefixes: subscribed}})
+	if s.Restarts > 0 {
+		m.add(recoverOpen{})
+	}
+	m.register("")
+	if m.p.Ledger == nil {
+		m.account.known = true
+	}
 	m.load()
 }
 
-// load reads the sources; a change during a reading makes another one.
+// load reads the sources; a change during a reading makes another one. The first
+// one of an incarnation also reads what is stored, once ledger has written all
+// that an earlier one gave it.
 func (m *machine) load() {
 	if m.loading {
 		m.stale = true
@@ -149,7 +165,11 @@ func (m *machine) load() {
 	}
 	m.loading = true
 	m.loads++
-	m.add(load{})
+	if m.account.known {
+		m.add(load{})
+		return
+	}
+	m.add(kit.Send{To: m.p.Ledger, Corr: corrWritten, Msg: &messages.LedgerStats{}})
 }
 
 // settle answers when the settings as they are now have been read.
@@ -173,6 +193,11 @@ func (m *machine) answerSettled(at int) {
 }
 
 func (m *machine) loaded(l loaded) {
+	if l.Err != nil {
+		m.add(kit.Log{Level: kit.Error, Text: "usage cannot be read", Attrs: []any{"error", l.Err.Error()}},
+			kit.After{Key: "written", D: askAgain, Msg: reload{}})
+		return
+	}
 	m.loading = false
 	read := m.loads
 	if m.stale {
@@ -180,6 +205,7 @@ func (m *machine) loaded(l loaded) {
 		m.load()
 	}
 	m.sources = l.Sources
+	m.router.SetPolicy(l.Policy)
 	routes := make([]models.Route, len(l.Sources))
 	wanted := make(map[string]*messages.SourceSpec)
 	for i, s := range l.Sources {
@@ -189,25 +215,42 @@ func (m *machine) loaded(l loaded) {
 		}
 	}
 	m.router.Set(routes)
-	for _, name := range slices.Sorted(maps.Keys(m.running)) {
-		if wanted[name] == nil {
-			m.add(kit.Stop{Who: m.address(name)})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		m.stand(name, wanted[name])
-	}
+	m.settings(l)
+	m.placeActors(wanted)
 	if !m.ready {
 		m.ready = true
 		m.add(kit.Ready{})
 		held := m.held
 		m.held = nil
 		for _, e := range held {
-			m.handle(e)
+			m.dispatch(e)
 		}
 	}
 	m.answerSettled(read)
 	m.show()
+}
+
+// placeActors makes the actors of sources those that are wanted. One that is not
+// wanted any more ends with its last call.
+func (m *machine) placeActors(wanted map[string]*messages.SourceSpec) {
+	for _, name := range slices.Sorted(maps.Keys(m.running)) {
+		if wanted[name] == nil && !m.leaving[name] {
+			m.leaving[name] = true
+			m.leave(name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		delete(m.leaving, name)
+		m.stand(name, wanted[name])
+	}
+}
+
+// leave ends the actor of a source that is to go and has no call.
+func (m *machine) leave(name string) {
+	if m.leaving[name] && m.figure(name).active <= 0 {
+		delete(m.leaving, name)
+		m.add(kit.Stop{Who: m.address(name)})
+	}
 }
 
 // stand makes sure that a source's actor stands and knows its settings.
@@ -248,220 +291,23 @@ func (m *machine) figure(name string) *figures {
 	return f
 }
 
-// complete begins a request.
-func (m *machine) complete(e kit.Event, c *messages.Complete) {
-	id := c.GetRequest().GetCallId()
-	switch {
-	case id == "" || c.GetReplyTo() == nil:
-		m.add(e.Reply(&messages.Error{Code: "bad_request", Message: "a completion needs a call id and somebody to answer to"}))
-		return
-	case m.requests[id] != nil:
-		m.add(e.Reply(&messages.Error{Code: "duplicate_call", Message: "a completion of this call id is under way", Details: map[string]string{"call_id": id}}))
-		return
-	case m.early.take(id):
-		return
-	}
-	r := &request{complete: c}
-	if len(m.requests) >= maxRequests {
-		m.finish(id, r, failure("", messages.ErrorKind_ERROR_KIND_OVERLOADED, "too many requests are under way", "Wait for some of them to end."))
-		return
-	}
-	m.requests[id] = r
-	if at := c.GetDeadlineUs(); at != 0 {
-		m.add(kit.After{Key: "late/" + id, D: time.UnixMicro(at).Sub(m.now), Msg: late{id}})
-	}
-	var v models.Verdict
-	r.plan, v = m.router.Begin(m.now, id, c.GetRequest().GetSource())
-	m.follow(id, r, v, nil)
-}
-
-// follow does what the router decided. res is the result of the attempt that
-// failed, nil when there was none.
-func (m *machine) follow(id string, r *request, v models.Verdict, res *messages.CompletionResult) {
-	if v.Source == "" {
-		if res == nil || models.FailureOf(res).Kind != v.Failure.Kind {
-			res = &messages.CompletionResult{Source: v.Failure.Source, Finish: messages.Finish_FINISH_ERROR, Failure: v.Failure.Proto()}
-		}
-		m.finish(id, r, res)
-		return
-	}
-	r.source = v.Source
-	if v.After > 0 {
-		r.waiting = true
-		m.add(kit.After{Key: "again/" + id, D: v.After, Msg: again{id}})
-		return
-	}
-	m.ask(r)
-}
-
-// ask makes an attempt at the request's source.
-func (m *machine) ask(r *request) {
-	r.waiting, r.since = false, m.now
-	r.attempt++
-	f := m.figure(r.source)
-	f.active++
-	f.calls++
-	if m.running[r.source] == nil {
-		// Its actor had ended for good; it stands again for this request.
-		if i := slices.IndexFunc(m.sources, func(k known) bool { return k.Spec.GetName() == r.source }); i >= 0 {
-			m.stand(r.source, m.sources[i].Spec)
-		}
-	}
-	m.add(kit.Send{To: m.address(r.source), Corr: strconv.Itoa(r.attempt), Msg: r.complete})
-	m.show()
-}
-
-func (m *machine) again(a again) {
-	if r := m.requests[a.CallID]; r != nil && r.waiting {
-		m.ask(r)
-	}
-}
-
-// fromCurrent tells that a result comes from the source that was asked last: one
-// that was given up may still have a result on its way.
-func (m *machine) fromCurrent(e kit.Event, d *messages.CompletionDone) bool {
-	r := m.requests[d.GetCallId()]
-	return r != nil && (e.From == nil || e.From.GetPath() == m.address(r.source).GetPath())
-}
-
-// completed takes the result of an attempt.
-func (m *machine) completed(d *messages.CompletionDone) {
-	id := d.GetCallId()
-	r := m.requests[id]
-	if r == nil || r.waiting {
-		return // cancelled or late
-	}
-	f := m.figure(r.source)
-	f.active--
-	a := &messages.CompletionAttempt{Source: r.source, Failure: d.GetResult().GetFailure(), TookMs: m.now.Sub(r.since).Milliseconds()}
-	r.attempts = append(r.attempts, a)
-	fail := models.FailureOf(d.GetResult())
-	if fail == nil {
-		m.answered(r.source)
-		m.finish(id, r, d.GetResult())
-		return
-	}
-	f.failed++
-	fail.Source = cmp.Or(fail.Source, r.source)
-	m.add(kit.Log{Level: kit.Warn, Text: "attempt failed", Attrs: []any{
-		"source", r.source, "call_id", id, "kind", models.KindName(fail.Kind), "status", fail.Status, "message", fail.Message,
+// notice tells the world what became of a source or of a budget.
+func (m *machine) notice(code, path, text string) {
+	m.add(kit.Publish{Event: &messages.AgentEvent{
+		Type: messages.EventType_EVENT_TYPE_SYSTEM, Text: text,
+		Detail: &messages.AgentEvent_System{System: &messages.SystemNotice{Code: code, Path: path}},
 	}})
-	source, before := r.source, m.standing(r.source).State
-	v := m.router.Failed(m.now, r.plan, r.source, fail)
-	if after := m.standing(source); after.State != before {
-		m.notice("source_"+after.State, source, fail.Message)
-	}
-	m.follow(id, r, v, d.GetResult())
 }
 
-// answered ends a source's cooldown.
-func (m *machine) answered(source string) {
-	before := m.standing(source)
-	m.router.Answered(source)
-	if before.Last != nil {
-		m.notice("source_ready", source, "")
-	}
-}
-
-func (m *machine) standing(source string) models.Standing {
-	for _, s := range m.router.Standings(m.now) {
-		if s.Name == source {
-			return s
-		}
-	}
-	return models.Standing{}
-}
-
-// notice tells the world what became of a source: source_cooling,
-// source_broken, source_ready.
-func (m *machine) notice(code, source, why string) {
-	text := "model source " + source + ": " + strings.TrimPrefix(code, "source_")
+// sourceNotice tells what became of a source: source_cooling, source_broken,
+// source_ready, source_waiting.
+func (m *machine) sourceNotice(state, source, why string) {
+	text := "model source " + source + ": " + state
 	if why != "" {
 		text += ": " + why
 	}
-	m.add(kit.Publish{Event: &messages.AgentEvent{
-		Type: messages.EventType_EVENT_TYPE_SYSTEM, Text: text,
-		Detail: &messages.AgentEvent_System{System: &messages.SystemNotice{Code: code, Path: m.address(source).GetPath()}},
-	}})
+	m.notice("source_"+state, m.address(source).GetPath(), text)
 }
 
-// finish answers the turn.
-func (m *machine) finish(id string, r *request, res *messages.CompletionResult) {
-	m.forget(id)
-	m.add(kit.Send{To: r.complete.GetReplyTo(), Msg: &messages.CompletionDone{CallId: id, Result: res, Attempts: r.attempts}})
-	m.show()
-}
-
-func (m *machine) forget(id string) {
-	delete(m.requests, id)
-	m.add(kit.CancelAfter{Key: "late/" + id}, kit.CancelAfter{Key: "again/" + id})
-}
-
-func (m *machine) cancel(c *messages.CancelCompletion) {
-	r := m.requests[c.GetCallId()]
-	if r == nil {
-		m.early.add(c.GetCallId()) // its Complete may be held, or still on its way
-		return
-	}
-	m.drop(r, c)
-	m.forget(c.GetCallId())
-	m.show()
-}
-
-// drop takes an attempt back from its source.
-func (m *machine) drop(r *request, c *messages.CancelCompletion) {
-	if r.waiting || r.source == "" {
-		return
-	}
-	m.figure(r.source).active--
-	m.router.Dropped(r.source)
-	m.add(kit.Send{To: m.address(r.source), Msg: c})
-}
-
-func (m *machine) late(l late) {
-	r := m.requests[l.CallID]
-	if r == nil {
-		return
-	}
-	m.drop(r, &messages.CancelCompletion{CallId: l.CallID, Reason: "deadline"})
-	m.finish(l.CallID, r, failure(r.source, messages.ErrorKind_ERROR_KIND_TIMEOUT, "the turn's deadline has passed", "Give the task more time, or use a faster model."))
-}
-
-// gone fails the attempts of a source whose actor ended or restarted.
-func (m *machine) gone(child, why string, ended bool) {
-	name, ok := strings.CutPrefix(child, sourcePrefix)
-	if !ok {
-		return
-	}
-	if ended {
-		delete(m.running, name)
-	}
-	for _, id := range slices.Sorted(maps.Keys(m.requests)) {
-		if r := m.requests[id]; r.source == name && !r.waiting {
-			m.completed(&messages.CompletionDone{CallId: id, Result: failure(name, messages.ErrorKind_ERROR_KIND_SERVER,
-				"the source ended during the call", "Ask again; the log says more.")})
-		}
-	}
-	if why != "" {
-		m.add(kit.Log{Level: kit.Error, Text: "source failed", Attrs: []any{"source", name, "failure", why}})
-	}
-	m.show()
-}
-
-// fault is an effect that could not be performed.
-func (m *machine) fault(f kit.Fault) {
-	switch e := f.Effect.(type) {
-	case kit.Spawn:
-		m.gone(e.Name, f.Err.GetMessage(), true)
-	case kit.Send:
-		c, ok := e.Msg.(*messages.Complete)
-		if !ok {
-			return
-		}
-		id := c.GetRequest().GetCallId()
-		if r := m.requests[id]; r != nil && !r.waiting && e.Corr == strconv.Itoa(r.attempt) {
-			m.completed(&messages.CompletionDone{CallId: id, Result: failure(r.source, messages.ErrorKind_ERROR_KIND_SERVER,
-				f.Err.GetMessage(), f.Err.GetHint())})
-		}
-	}
-}
+// day is the current one in the person's zone.
+func (m *machine) day() string { return usage.Day(m.now, m.account.zone) }

@@ -17,6 +17,10 @@ import (
 func (m *machine) administer(e kit.Event) {
 	switch v := e.Msg.(type) {
 	case *messages.ListSources:
+		if v.GetConfiguredOnly() {
+			m.add(e.Reply(m.list(nil)))
+			return
+		}
 		m.add(find{Ask: asked(e)})
 	case found:
 		m.add(v.Ask.reply(m.list(v.Specs)))
@@ -39,12 +43,44 @@ func (m *machine) administer(e kit.Event) {
 		}
 		m.add(e.Reply(&messages.Ok{}))
 		m.show()
+	case *messages.UseSource:
+		m.use(e, v)
+	case *messages.CallTool:
+		m.call(e, v)
+	case *messages.QueryUsage:
+		m.query(e, v)
+	default:
+		m.own(e)
+	}
+}
+
+// own handles answers to this actor's own requests, its timers and its workers.
+func (m *machine) own(e kit.Event) {
+	switch v := e.Msg.(type) {
 	case *messages.ConfigSetResult:
 		m.configured(e.Corr, v.GetError())
+	case *messages.LedgerFigures:
+		m.add(load{Stored: true})
+	case *messages.LedgerDone:
+		if v.GetError() != nil {
+			m.configured(e.Corr, v.GetError())
+		}
 	case *messages.Error:
 		m.configured(e.Corr, v)
 	case *messages.Busy:
-		m.configured(e.Corr, &messages.Error{Code: kit.CodeBusy, Message: "the settings are busy", Hint: "Try again."})
+		m.configured(e.Corr, &messages.Error{Code: kit.CodeBusy, Message: "the node is busy", Hint: "Try again."})
+	case reload:
+		m.add(kit.Send{To: m.p.Ledger, Corr: corrWritten, Msg: &messages.LedgerStats{}})
+	case restore:
+		m.storeAll()
+	case offer:
+		m.register("")
+	case sweepNow:
+		m.sweep()
+	case swept:
+		m.swept(v)
+	case summed:
+		m.summed(v)
 	}
 }
 
@@ -78,7 +114,22 @@ func (m *machine) list(specs []*messages.SourceSpec) *messages.SourceList {
 		if s.Last != nil {
 			v.LastFailure = s.Last.Proto()
 		}
+		v.Keys = keyViews(s.Keys)
 		out.Sources = append(out.Sources, v)
+	}
+	return out
+}
+
+func keyViews(keys []models.Standing) []*messages.KeyView {
+	out := make([]*messages.KeyView, len(keys))
+	for i, s := range keys {
+		out[i] = &messages.KeyView{Place: int32(i + 1), State: s.State}
+		if !s.Until.IsZero() {
+			out[i].CoolingUntilUs = s.Until.UnixMicro()
+		}
+		if s.Last != nil {
+			out[i].LastFailure = s.Last.Proto()
+		}
 	}
 	return out
 }
@@ -102,14 +153,61 @@ func (m *machine) tried(t tried) {
 	switch {
 	case !t.Why.Keep:
 		if t.Result.GetWorks() {
-			m.answered(t.Why.Known)
-			m.show()
+			m.cured(t.Why.Known)
 		}
 		m.add(t.Why.Ask.reply(t.Result))
 	case !t.Result.GetWorks() && !t.Why.Force:
 		m.add(t.Why.Ask.reply(t.Result))
 	default:
 		m.save(saving{t.Why.Ask, t.Result}, entries(t.Why.Spec, t.Why.Key))
+	}
+}
+
+// cured ends the past of a source whose test worked.
+func (m *machine) cured(name string) {
+	before, known := m.router.Standing(m.now, name)
+	m.router.Reset(name)
+	if known && before.Last != nil {
+		m.sourceNotice("ready", name, "")
+	}
+	m.show()
+}
+
+// use puts a source first, switched on: the others keep their order.
+func (m *machine) use(e kit.Event, u *messages.UseSource) {
+	k := m.known(u.GetName())
+	switch {
+	case k == nil:
+		m.add(e.Reply(unknown(u.GetName())))
+		return
+	case k.BuiltIn:
+		m.add(e.Reply(builtIn(u.GetName())))
+		return
+	}
+	set := func(name, field, value string) *messages.ConfigEntry {
+		return &messages.ConfigEntry{Key: configs.SourceKey(name, field), Value: &value}
+	}
+	entries := []*messages.ConfigEntry{set(u.GetName(), configs.SourceEnabled, "true")}
+	place := 0
+	order := []string{u.GetName()}
+	for _, s := range m.router.Standings(m.now) {
+		if s.Name != u.GetName() {
+			order = append(order, s.Name)
+		}
+	}
+	for _, name := range order {
+		if k := m.known(name); !k.BuiltIn {
+			entries = append(entries, set(name, configs.SourcePriority, strconv.Itoa(place)))
+			place++
+		}
+	}
+	m.save(saving{ask: asked(e)}, entries)
+}
+
+func builtIn(name string) *messages.Error {
+	return &messages.Error{
+		Code: "built_in", Message: fmt.Sprintf("the source %q is built in: it answers where no other one is on", name),
+		Hint: "Add a source to take its place.", Details: map[string]string{"source": name},
 	}
 }
 
@@ -143,13 +241,16 @@ func (m *machine) remove(e kit.Event, r *messages.RemoveSource) {
 		return
 	}
 	if m.known(r.GetName()).BuiltIn {
-		m.add(e.Reply(&messages.Error{
-			Code: "built_in", Message: fmt.Sprintf("the source %q is built in: it answers where no other one is on", r.GetName()),
-			Hint: "Add a source to take its place.", Details: map[string]string{"source": r.GetName()},
-		}))
+		m.add(e.Reply(builtIn(r.GetName())))
 		return
 	}
 	m.save(saving{ask: asked(e)}, []*messages.ConfigEntry{{Key: configs.SourcePrefix + r.GetName()}})
+}
+
+// saving is a ConfigSet under way.
+type saving struct {
+	ask    ask
+	tested *messages.SourceTested // nil for a removal or a new order
 }
 
 // save has config keep settings; its answer comes with the same correlation.
@@ -157,10 +258,24 @@ func (m *machine) save(s saving, entries []*messages.ConfigEntry) {
 	m.saved++
 	corr := "save/" + strconv.Itoa(m.saved)
 	m.saves[corr] = s
-	m.add(kit.Send{To: m.config, Corr: corr, Msg: &messages.ConfigSet{Entries: entries}})
+	m.add(kit.Send{To: m.p.Config, Corr: corr, Msg: &messages.ConfigSet{Entries: entries}})
 }
 
+// configured takes the answer to a request of this actor; err is nil when it was
+// done.
 func (m *machine) configured(corr string, err *messages.Error) {
+	switch corr {
+	case corrWritten:
+		m.add(kit.After{Key: "written", D: askAgain, Msg: reload{}})
+		return
+	case corrStore:
+		m.unstored(err)
+		return
+	case corrTools:
+		m.add(kit.Log{Level: kit.Warn, Text: "tools were not taken", Attrs: []any{"error", err.GetMessage()}},
+			kit.After{Key: "tools", D: askAgain, Msg: offer{}})
+		return
+	}
 	s, ok := m.saves[corr]
 	if !ok {
 		return

@@ -170,14 +170,15 @@ func (s *source) ended(e kit.Ended) []kit.Effect {
 	if !ok {
 		return nil
 	}
-	return s.crashed(id, e.Failure)
+	return s.crashed(id, e.Failure, lost(s.spec.GetName(), "the call ended without a result"))
 }
 
-func (s *source) crashed(id, why string) []kit.Effect {
+// crashed reports a call whose actor is gone; res says what is known of it.
+func (s *source) crashed(id, why string, res *messages.CompletionResult) []kit.Effect {
 	s.free(id)
 	out := []kit.Effect{
 		kit.Log{Level: kit.Error, Text: "call ended without a result", Attrs: []any{"call_id", id, "failure", why}},
-		s.report(id, failure(s.spec.GetName(), messages.ErrorKind_ERROR_KIND_SERVER, "the call ended without a result", "Ask again; the log says more.")),
+		s.report(id, res),
 	}
 	return append(append(out, s.fill()...), s.shown())
 }
@@ -188,7 +189,9 @@ func (s *source) fault(f kit.Fault) []kit.Effect {
 		return nil
 	}
 	if id, ok := s.names[spawn.Name]; ok {
-		return s.crashed(id, f.Err.GetMessage())
+		// It never began, so that another source may be asked.
+		return s.crashed(id, f.Err.GetMessage(), failure(s.spec.GetName(), messages.ErrorKind_ERROR_KIND_SERVER,
+			"the call could not be started", "Ask again; the log says more."))
 	}
 	return nil
 }

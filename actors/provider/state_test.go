@@ -1,11 +1,14 @@
 package provider
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"homeagent/actors/kit"
 	"homeagent/actors/kit/kittest"
+	"homeagent/configs"
+	"homeagent/memory/usage"
 	"homeagent/messages"
 	models "homeagent/providers"
 )
@@ -25,12 +28,17 @@ func knownSource(name string, priority int, print string, disabled bool) known {
 	}
 }
 
+// readOf is what a reading of the settings gives.
+func readOf(sources []known) loaded {
+	return loaded{Sources: sources, Policy: models.Policy{Retries: 2, MaxWait: 10 * time.Second}, Zone: time.UTC, Currency: "USD", Keep: 24 * time.Hour}
+}
+
 // begin gives a machine that knows the sources a and b.
 func begin(t *testing.T, name string) *kittest.Script {
 	t.Helper()
-	s := kittest.New(t, name, New(config), start)
+	s := kittest.New(t, name, New(Params{Config: config}), start)
 	s.Step(0, kit.Event{Msg: kit.Started{Self: self}})
-	s.Step(0, kit.Event{Msg: loaded{Sources: []known{knownSource("a", 0, "1", false), knownSource("b", 1, "1", false)}}})
+	s.Step(0, kit.Event{Msg: readOf([]known{knownSource("a", 0, "1", false), knownSource("b", 1, "1", false)})})
 	return s
 }
 
@@ -96,31 +104,179 @@ func TestCancel(t *testing.T) {
 }
 
 func TestSourcesComeAndGo(t *testing.T) {
-	s := kittest.New(t, "sources_come_and_go", New(config), start)
+	s := kittest.New(t, "sources_come_and_go", New(Params{Config: config}), start)
 	s.Note("a request before the first reading waits for it")
 	s.Step(0, kit.Event{Msg: kit.Started{Self: self}})
 	s.Step(0, complete("t1/1/1"))
-	s.Step(0, kit.Event{Msg: loaded{Sources: []known{knownSource("a", 0, "1", false), knownSource("b", 1, "1", false)}}})
+	s.Step(0, kit.Event{Msg: readOf([]known{knownSource("a", 0, "1", false), knownSource("b", 1, "1", false)})})
 	s.Note("a change during a reading makes one more reading")
 	s.Step(0, kit.Event{Msg: &messages.ConfigChanged{}})
 	s.Step(0, kit.Event{Msg: &messages.ConfigChanged{}})
 	s.Step(0, kit.Event{Msg: &messages.ConfigChanged{}})
 	k := knownSource("b", 1, "2", false)
 	k.Spec.MaxConcurrent = 5
-	s.Step(0, kit.Event{Msg: loaded{Sources: []known{knownSource("a", 0, "1", true), k}}})
-	s.Note("a was switched off: its actor ends, and its attempt goes on at b")
+	s.Step(0, kit.Event{Msg: readOf([]known{knownSource("a", 0, "1", true), k})})
+	s.Note("a was switched off, and its call goes on; with its answer the actor ends")
+	s.Step(time.Second, answered("t1/1/1"))
 	s.Step(0, kit.Event{Msg: kit.Ended{Who: (&machine{self: self}).address("a"), Name: "source/a"}})
-	s.Note("b crashes and is restarted: that is a failed attempt")
+	s.Note("b crashes and is restarted: what it had shown is not known, so that nobody else is asked")
+	s.Step(0, complete("t1/2/1"))
 	s.Step(0, kit.Event{Msg: kit.Restarted{Who: (&machine{self: self}).address("b"), Name: "source/b", Failure: "boom"}})
-	s.Note("a result that a still had on its way is not b's")
-	stale := answered("t1/1/1")
-	stale.From = (&machine{self: self}).address("a")
-	s.Step(0, stale)
+	s.Note("a result that it still had on its way comes too late")
+	s.Step(0, answered("t1/2/1"))
 	s.Note("it ends for good, and stands again for the next request")
-	s.Step(0, kit.Event{Msg: again{"t1/1/1"}})
 	s.Step(0, kit.Event{Msg: kit.Ended{Name: "source/b", Failure: "boom"}})
-	s.Step(time.Second, kit.Event{Msg: again{"t1/1/1"}})
+	s.Step(0, complete("t1/3/1"))
+	s.Note("it is waited for when it is removed: nobody is left to ask")
+	s.Step(0, failedWith("t1/3/1", messages.ErrorKind_ERROR_KIND_SERVER, ""))
+	s.Step(0, kit.Event{Msg: readOf([]known{knownSource("c", 0, "1", true)})})
+	s.Step(time.Second, kit.Event{Msg: again{"t1/3/1"}})
 	s.Done()
+}
+
+// A source that came back while its last call went on stays.
+func TestSourceComesBack(t *testing.T) {
+	s := begin(t, "source_comes_back")
+	s.Step(0, complete("t1/1/1"))
+	s.Step(0, kit.Event{Msg: readOf([]known{knownSource("b", 1, "1", false)})})
+	s.Step(0, kit.Event{Msg: readOf([]known{knownSource("a", 0, "1", false), knownSource("b", 1, "1", false)})})
+	s.Step(0, answered("t1/1/1"))
+	s.Done()
+}
+
+// What an incarnation was asked and can answer no more is answered by the next.
+func TestOrphans(t *testing.T) {
+	s := kittest.New(t, "orphans", New(Params{Config: config}), start)
+	s.Step(0, kit.Event{Msg: kit.Started{Self: self, Restarts: 1, Failure: "boom"}})
+	s.Note("t2 came meanwhile and waits; t1 is gone")
+	s.Step(0, complete("t2/1/1"))
+	s.Step(0, kit.Event{Msg: orphaned{[]openCall{{CallID: "t1/1/1", To: turn}, {CallID: "t2/1/1", To: turn}}}})
+	s.Done()
+}
+
+// What is stored is read once ledger has written all; it comes back as it was.
+func TestStored(t *testing.T) {
+	ledger, tools := kit.Path("ledger"), kit.Path("tools")
+	s := kittest.New(t, "stored", New(Params{Config: config, Ledger: ledger, Tools: tools}), start)
+	s.Step(0, kit.Event{Msg: kit.Started{Self: self}})
+	s.Note("ledger is busy, then has written all")
+	s.Step(0, kit.Event{From: ledger, Corr: corrWritten, Msg: &messages.Busy{}})
+	s.Step(time.Second, kit.Event{Msg: reload{}})
+	s.Step(0, kit.Event{From: ledger, Corr: corrWritten, Msg: &messages.LedgerFigures{}})
+	read := readOf([]known{knownSource("a", 0, "1", false), knownSource("b", 1, "1", false)})
+	read.Err = errors.New("no disk")
+	s.Step(0, kit.Event{Msg: read})
+	read.Err = nil
+	read.BudgetDay = 1
+	read.Stored = &usage.Loaded{
+		Rows: []*messages.UsageRow{{Day: "2026-11-01", Source: "a", Model: "m-a", CostMicros: 850_000}},
+		Marks: []*messages.SourceMarks{
+			{Source: "a", Print: "1", Marks: []*messages.SourceMark{{
+				UntilUs: start.Add(time.Minute).UnixMicro(), Strikes: 2, Last: failure("a", messages.ErrorKind_ERROR_KIND_SERVER, "down", "").GetFailure(),
+			}}},
+			{Source: "gone", Print: "1", Marks: []*messages.SourceMark{{UntilUs: start.Add(time.Minute).UnixMicro()}}},
+		},
+		Damaged: []string{"d/x"},
+	}
+	s.Step(time.Second, kit.Event{Msg: read})
+	s.Note("nothing is too old; a write that failed is made again as a whole")
+	s.Step(0, kit.Event{Msg: swept{}})
+	s.Step(0, kit.Event{From: ledger, Corr: corrStore, Msg: &messages.LedgerDone{Error: &messages.Error{Code: "too_big", Message: "no"}}})
+	s.Step(time.Second, kit.Event{Msg: restore{}})
+	s.Show()
+	s.Done()
+}
+
+// priced gives a reading in which a costs money and b does not.
+func priced(day, month float64) loaded {
+	one := 1.0
+	a, b := knownSource("a", 0, "1", false), knownSource("b", 1, "1", false)
+	a.Price = configs.Price{In: &one, Out: &one}
+	b.Route.Free = true
+	read := readOf([]known{a, b})
+	read.BudgetDay, read.BudgetMonth = day, month
+	return read
+}
+
+func using(id string, tokens int64) kit.Event {
+	e := answered(id)
+	e.Msg.(*messages.CompletionDone).Result.Usage = &messages.Usage{Input: tokens, PromptTotal: tokens}
+	return e
+}
+
+func TestBudget(t *testing.T) {
+	s := kittest.New(t, "budget", New(Params{Config: config}), start)
+	s.Step(0, kit.Event{Msg: kit.Started{Self: self}})
+	s.Step(0, kit.Event{Msg: priced(1, 100)})
+	s.Note("four fifths, then all of the day's budget")
+	s.Step(0, complete("t1/1/1"))
+	s.Step(time.Second, using("t1/1/1", 800_000))
+	s.Step(0, complete("t1/2/1"))
+	s.Step(time.Second, using("t1/2/1", 200_000))
+	background := func(id string) kit.Event {
+		e := complete(id)
+		e.Msg.(*messages.Complete).Background = true
+		return e
+	}
+	s.Note("a person is served by the usual order, background work by what costs nothing")
+	s.Step(0, complete("t1/3/1"))
+	s.Step(0, background("t2/1/1"))
+	s.Note("without such a source it is refused")
+	read := priced(1, 100)
+	read.Sources = read.Sources[:1]
+	s.Step(0, kit.Event{Msg: read})
+	s.Step(0, background("t3/1/1"))
+	s.Note("a raised budget lets it through; so does the next day")
+	read.BudgetDay = 2
+	s.Step(0, kit.Event{Msg: read})
+	s.Step(0, background("t4/1/1"))
+	read.BudgetDay = 0.5
+	s.Step(0, kit.Event{Msg: read})
+	s.Step(16*time.Hour, background("t5/1/1"))
+	s.Show()
+	s.Done()
+}
+
+func TestChoice(t *testing.T) {
+	s := begin(t, "choice")
+	call := func(name, args string) kit.Event {
+		return kit.Event{From: kit.Path("tools"), Corr: "c", Msg: &messages.CallTool{
+			Call: &messages.ToolInvocation{CallId: "x", Name: name, ArgumentsJson: []byte(args)}, TaskId: "t1", Agent: "main", Channel: "cli", Conversation: "k",
+		}}
+	}
+	ask := func(id, task, conversation string) {
+		e := complete(id)
+		c := e.Msg.(*messages.Complete)
+		c.Request.TaskId, c.Request.Agent, c.Channel, c.Conversation = task, "main", "cli", conversation
+		s.Step(0, e)
+	}
+	s.Step(0, call(toolSet, `{"source":"b"}`))
+	ask("t1/1/1", "t1", "k")
+	s.Note("for the turn alone: another one of the conversation goes the usual way")
+	ask("t2/1/1", "t2", "k")
+	s.Note("for the conversation")
+	s.Step(0, call(toolSet, `{"source":"b","scope":"conversation"}`))
+	ask("t2/2/1", "t2", "k")
+	ask("t3/1/1", "t3", "other")
+	s.Step(0, call(toolSet, `{"source":"auto"}`))
+	ask("t1/2/1", "t1", "k")
+	s.Step(0, call(toolSet, `{"source":"nobody"}`))
+	s.Step(0, call(toolSet, `{"source":"auto","scope":"conversation"}`))
+	s.Step(0, call(toolList, ``))
+	s.Done()
+}
+
+func TestChoicesAreBounded(t *testing.T) {
+	c := make(choices)
+	for i := range maxChoices + 5 {
+		c.set(start.Add(time.Duration(i)*time.Second), taskScope(time.Duration(i).String()), "a")
+	}
+	if len(c) != maxChoices || c.of(start.Add(time.Hour), taskScope(time.Duration(0).String())) != "" {
+		t.Errorf("%d choices", len(c))
+	}
+	if got := c.of(start.Add(48*time.Hour), taskScope(time.Duration(maxChoices).String())); got != "" {
+		t.Errorf("a choice of two days ago holds: %s", got)
+	}
 }
 
 func TestRefusals(t *testing.T) {
@@ -149,7 +305,7 @@ func TestAddSource(t *testing.T) {
 	s.Note("the test works: config keeps it; the answer waits for the reading after that")
 	s.Step(0, kit.Event{Msg: tried{why, &messages.SourceTested{Works: true, Text: "ready"}}})
 	s.Step(0, kit.Event{Corr: "save/1", Msg: &messages.ConfigSetResult{}})
-	s.Step(0, kit.Event{Msg: loaded{Sources: []known{knownSource("new", 0, "1", false)}}})
+	s.Step(0, kit.Event{Msg: readOf([]known{knownSource("new", 0, "1", false)})})
 	s.Note("config refuses")
 	s.Step(0, kit.Event{Msg: tried{why, &messages.SourceTested{Works: true, Text: "ready"}}})
 	s.Step(0, kit.Event{Corr: "save/2", Msg: &messages.ConfigSetResult{Error: &messages.Error{Code: "bad_value", Message: "no"}}})

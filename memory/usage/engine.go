@@ -126,49 +126,69 @@ func (e *Engine) Ask(q Query) (Sums, error) {
 	if err := q.Check(); err != nil {
 		return Sums{}, err
 	}
-	out := Sums{Total: &messages.UsageRow{}}
-	newer := make(map[string]*messages.UsageRow, len(q.Newer))
-	for _, r := range q.Newer {
-		if r.GetDay() >= q.From && r.GetDay() <= q.To {
-			newer[rowKey(r)] = r
-		}
-	}
-	sums := make(map[string]*messages.UsageRow)
-	add := func(r *messages.UsageRow) {
-		Sum(out.Total, r)
-		head := only(r, q.By)
-		key := rowKey(head)
-		s := sums[key]
-		if s == nil {
-			if len(sums) >= MaxAnswer {
-				out.Cut = true
-				return
-			}
-			s = head
-			sums[key] = s
-		}
-		Sum(s, r)
-	}
+	s := newSummer(q)
 	err := e.scan("", dayPrefix+q.From, dayPrefix+q.To+"/~", func(key, record []byte) error {
 		r, err := DecodeRow(key, record)
 		if err != nil {
 			return err
 		}
-		if newer[rowKey(r)] == nil {
-			add(r)
+		if s.own[rowKey(r)] == nil {
+			s.add(r)
 		}
 		return nil
-	}, &out.Damaged)
+	}, &s.out.Damaged)
 	if err != nil {
 		return Sums{}, err
 	}
-	for _, r := range newer {
-		add(r)
+	s.newer()
+	return s.sums(), nil
+}
+
+// summer sums up the rows of one query.
+type summer struct {
+	q    Query
+	own  map[string]*messages.UsageRow // the query's own, of its days
+	rows map[string]*messages.UsageRow
+	out  Sums
+}
+
+func newSummer(q Query) *summer {
+	s := &summer{q: q, own: make(map[string]*messages.UsageRow), rows: make(map[string]*messages.UsageRow), out: Sums{Total: &messages.UsageRow{}}}
+	for _, r := range q.Newer {
+		if r.GetDay() >= q.From && r.GetDay() <= q.To {
+			s.own[rowKey(r)] = r
+		}
 	}
-	if len(q.By) > 0 {
-		out.Rows = sorted(sums)
+	return s
+}
+
+func (s *summer) add(r *messages.UsageRow) {
+	Sum(s.out.Total, r)
+	head := only(r, s.q.By)
+	key := rowKey(head)
+	row := s.rows[key]
+	if row == nil {
+		if len(s.rows) >= MaxAnswer {
+			s.out.Cut = true
+			return
+		}
+		row = head
+		s.rows[key] = row
 	}
-	return out, nil
+	Sum(row, r)
+}
+
+func (s *summer) newer() {
+	for _, r := range s.own {
+		s.add(r)
+	}
+}
+
+func (s *summer) sums() Sums {
+	if len(s.q.By) > 0 {
+		s.out.Rows = sorted(s.rows)
+	}
+	return s.out
 }
 
 // only gives the names of a row that are asked for.
@@ -224,4 +244,11 @@ func (e *Engine) Old(before string, limit int) ([]string, error) {
 		return nil
 	})
 	return out, err
+}
+
+// Only sums up the rows that a query brings itself, for a node that stores none.
+func Only(q Query) Sums {
+	s := newSummer(q)
+	s.newer()
+	return s.sums()
 }
