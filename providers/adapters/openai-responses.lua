@@ -1,6 +1,6 @@
 -- OpenAI's responses, and the servers that speak them.
 
-local errors, order = use("_errors"), use("_order")
+local errors, order, media = use("_errors"), use("_order"), use("_media")
 local read = use("_read")
 local get = json.get
 local str, list = read.str, read.list
@@ -226,15 +226,15 @@ end
 -- Requests -------------------------------------------------------------------
 
 local function content_of(m)
-  local media = false
-  for _, p in ipairs(m.parts) do media = media or p.data ~= nil end
-  if not media then return m.text end
+  local plain = true
+  for _, p in ipairs(m.parts) do plain = plain and p.data == nil end
+  if plain then return m.text end
   local out = json.array()
   for _, p in ipairs(m.parts) do
     if p.type == "image" then
       out[#out + 1] = { type = "input_image", image_url = "data:" .. p.media_type .. ";base64," .. p.data }
     elseif p.type == "audio" then
-      out[#out + 1] = { type = "input_audio", input_audio = { data = p.data, format = p.media_type:match("/(.*)$") } }
+      out[#out + 1] = { type = "input_audio", input_audio = { data = p.data, format = media.sound(p.media_type) } }
     elseif p.text ~= "" then
       out[#out + 1] = { type = "input_text", text = p.text }
     end
@@ -312,7 +312,7 @@ local function transform_request(req, source)
   local name = source.model:lower()
   if not (name:find("^gpt%-5") or name:find("^o%d")) then body.temperature = req.temperature end
   if req.output_schema then
-    body.text = { format = { type = "json_schema", name = "answer", schema = req.output_schema, strict = true } }
+    body.text = { format = { type = "json_schema", name = "answer", schema = req.output_schema, strict = media.strict(req.output_schema) } }
   end
   body.store = o.store and true or false
   if not o.store and o.include then body.include = { "reasoning.encrypted_content" } end

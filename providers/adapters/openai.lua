@@ -2,7 +2,7 @@
 -- server to server is data: the options below, which profiles (files with
 -- extends = "openai") and the source's own options change.
 
-local errors, tags = use("_errors"), use("_tags")
+local errors, tags, media = use("_errors"), use("_tags"), use("_media")
 local read = use("_read")
 local get, null = json.get, json.null
 local str, list = read.str, read.list
@@ -245,9 +245,9 @@ local function image(p)
 end
 
 local function parts_of(m)
-  local media = false
-  for _, p in ipairs(m.parts) do media = media or p.type ~= "text" end
-  if not media then return m.text end
+  local plain = true
+  for _, p in ipairs(m.parts) do plain = plain and p.type == "text" end
+  if plain then return m.text end
   local out = json.array()
   for _, p in ipairs(m.parts) do
     if p.type == "text" then
@@ -255,7 +255,7 @@ local function parts_of(m)
     elseif p.type == "image" then
       out[#out + 1] = image(p)
     elseif p.type == "audio" then
-      out[#out + 1] = { type = "input_audio", input_audio = { data = p.data, format = p.media_type:match("/(.*)$") } }
+      out[#out + 1] = { type = "input_audio", input_audio = { data = p.data, format = media.sound(p.media_type) } }
     end
   end
   return out
@@ -325,16 +325,16 @@ local function schema(req, body, o)
   if o.structured == "object" then
     body.response_format = { type = "json_object" }
   elseif o.structured then
-    body.response_format = { type = "json_schema", json_schema = { name = "answer", schema = req.output_schema, strict = true } }
+    body.response_format = { type = "json_schema", json_schema = { name = "answer", schema = req.output_schema, strict = media.strict(req.output_schema) } }
   end
 end
 
 -- pictures of tools' results, which a tool message cannot carry, follow the last
 -- of the results as a message of the user.
 local function pictures(m, list)
-  local media = false
-  for _, p in ipairs(m.parts) do media = media or p.data ~= nil end
-  if not media then return end
+  local plain = true
+  for _, p in ipairs(m.parts) do plain = plain and p.data == nil end
+  if plain then return end
   table.insert(list, { type = "text", text = "Result of " .. (m.name or "the tool") .. ":" })
   for _, p in ipairs(m.parts) do
     if p.type == "image" then table.insert(list, image(p)) end

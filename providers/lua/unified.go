@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -131,15 +132,35 @@ func (x *exchange) recall(req luavm.Value) {
 }
 
 func (x *exchange) tool(d *messages.ToolDef) luavm.Value {
-	schema := d.GetParametersJson()
-	if len(schema) == 0 || luavm.Valid(schema) != nil {
-		// A tool without arguments; vendors refuse a missing schema.
-		schema = []byte(`{"type":"object","properties":{}}`)
-	}
 	return x.vm.Object().
 		Set("name", luavm.Str(d.GetName())).
 		Set("description", luavm.Str(d.GetDescription())).
-		Set("parameters", x.vm.Raw(schema))
+		Set("parameters", x.vm.Raw(parameters(d.GetParametersJson())))
+}
+
+// parameters gives a tool's schema with what vendors insist on: that it is of an
+// object, and names its properties, be it none. The rest keeps its bytes.
+func parameters(schema []byte) []byte {
+	schema = bytes.TrimSpace(schema)
+	if len(schema) == 0 || schema[0] != '{' || luavm.Valid(schema) != nil {
+		return []byte(`{"type":"object","properties":{}}`)
+	}
+	var head []byte
+	for _, field := range []struct{ name, value string }{{"type", `"object"`}, {"properties", `{}`}} {
+		if has, err := luavm.Pick(schema, field.name); err == nil && has == nil {
+			head = append(head, '"')
+			head = append(append(head, field.name...), '"', ':')
+			head = append(append(head, field.value...), ',')
+		}
+	}
+	rest := bytes.TrimSpace(schema[1:])
+	if len(head) == 0 {
+		return schema
+	}
+	if rest[0] == '}' {
+		head = head[:len(head)-1]
+	}
+	return append(append([]byte{'{'}, head...), rest...)
 }
 
 func (x *exchange) message(m *messages.ChatMessage) luavm.Value {
