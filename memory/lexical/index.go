@@ -89,18 +89,20 @@ func (x *Index) indexEvent(txn store.Txn, r *messages.EventRecord, left *int) er
 	if strings.TrimSpace(body) == "" {
 		return nil
 	}
-	if err := x.link(txn, e, number); err != nil {
+	terms := Terms(body)
+	if err := x.link(txn, e, number, body, len(terms)); err != nil {
 		return err
 	}
-	return x.post(txn, e, number, body, left)
+	return x.post(txn, e, number, body, terms, left)
 }
 
 // link writes the text record and ties it to the one before it in its
-// conversation.
-func (x *Index) link(txn store.Txn, e *messages.Event, number uint64) error {
+// conversation. length is the number of terms of the body.
+func (x *Index) link(txn store.Txn, e *messages.Event, number uint64, body string, length int) error {
 	t := text{
 		agent: e.GetAgent(), event: e.GetEventId(), conversation: e.GetConversation(),
 		at: e.GetAtUs(), session: number, role: byte(e.GetKind()),
+		speaker: cut(e.GetPrincipal().GetName()), length: uint64(length), traits: traitsOf(body),
 	}
 	lastK := lastKey(t.agent, t.conversation)
 	last, err := getUvarint(txn, lastK)
@@ -133,8 +135,7 @@ func (x *Index) link(txn store.Txn, e *messages.Event, number uint64) error {
 }
 
 // post writes the postings of one text.
-func (x *Index) post(txn store.Txn, e *messages.Event, number uint64, body string, left *int) error {
-	terms := Terms(body)
+func (x *Index) post(txn store.Txn, e *messages.Event, number uint64, body string, terms []string, left *int) error {
 	length := len(terms)
 	if name := e.GetPrincipal().GetName(); name != "" {
 		terms = append(terms, Terms(name)...)

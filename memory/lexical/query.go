@@ -8,6 +8,8 @@ type Query struct {
 	Text string
 	// Terms to look for, without repeats.
 	Terms []QueryTerm
+	// When says that it asks for a time, Count that it asks for a number.
+	When, Count bool
 }
 
 // QueryTerm is one term of a query.
@@ -57,6 +59,7 @@ func ParseQuery(text string) Query {
 		}
 	})
 	b.q.Text = text
+	b.q.When, b.q.Count = asksWhen(text), asksCount(text)
 	return b.q
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	recordVersion = 1
+	// recordVersion 2 added speaker, length and traits to the text record.
+	recordVersion = 2
 	blockSize     = 256
 
 	subTerms   = 't'
@@ -18,6 +19,7 @@ const (
 	subFigures = 'n'
 	subText    = 'f'
 	subLast    = 'c'
+	subFormat  = 'v'
 )
 
 // text is what the ranking needs of one indexed event.
@@ -27,6 +29,9 @@ type text struct {
 	session                    uint64 // number of the first text of its session
 	prev, next                 uint64 // neighbours in the conversation; 0 means none
 	role                       byte   // EventKind of the event
+	speaker                    string // name of who said it; empty for the owner and the agent
+	length                     uint64 // terms of the text itself
+	traits                     traits
 }
 
 func textKey(number uint64) []byte {
@@ -63,7 +68,9 @@ func encodeText(key []byte, t *text) []byte {
 	b = binary.AppendUvarint(b, t.prev)
 	b = binary.AppendUvarint(b, t.next)
 	b = append(b, t.role)
-	for _, s := range []string{t.agent, t.event, t.conversation} {
+	b = append(b, byte(t.traits))
+	b = binary.AppendUvarint(b, t.length)
+	for _, s := range []string{t.agent, t.event, t.conversation, t.speaker} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
@@ -71,28 +78,26 @@ func encodeText(key []byte, t *text) []byte {
 }
 
 func decodeText(key, record []byte) (text, error) {
-	b, err := unseal(key, record)
+	version, b, err := store.Unseal(key, record)
 	if err != nil {
 		return text{}, err
 	}
+	if version != 1 && version != recordVersion {
+		return text{}, fmt.Errorf("%w: record version %d", ErrCorrupt, version)
+	}
 	d := decoder{b: b}
 	t := text{at: int64(d.uvarint()), session: d.uvarint(), prev: d.uvarint(), next: d.uvarint(), role: d.byte()}
+	if version > 1 {
+		t.traits, t.length = traits(d.byte()), d.uvarint()
+	}
 	t.agent, t.event, t.conversation = d.string(), d.string(), d.string()
+	if version > 1 {
+		t.speaker = d.string()
+	}
 	if d.bad || len(d.b) != 0 {
 		return text{}, fmt.Errorf("%w: text record", ErrCorrupt)
 	}
 	return t, nil
-}
-
-func unseal(key, record []byte) ([]byte, error) {
-	version, b, err := store.Unseal(key, record)
-	if err != nil {
-		return nil, err
-	}
-	if version != recordVersion {
-		return nil, fmt.Errorf("%w: record version %d", ErrCorrupt, version)
-	}
-	return b, nil
 }
 
 // decoder reads a record; bad is set once it ends too early.

@@ -2,7 +2,6 @@ package lexical
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -14,20 +13,19 @@ import (
 	"homeagent/messages"
 )
 
-// BM25 and structure weights, measured on the labelled conversations.
 const (
+	// k1 and b are those of BM25, measured on the labelled conversations.
 	k1 = 0.9
 	b  = 0.4
 
-	weightWords   = 0.3 // second field
-	weightPrev    = 0.4 // the turn before
-	weightNext    = 0.2 // the turn after
-	weightSecond  = 0.3 // of weightPrev and weightNext, for the turn after that
-	weightSession = 0.3 // mean of the best three of the session
+	weightWords = 0.3 // second field
 
-	// candidates is how many of the best texts by BM25 the structure is looked
-	// at for; 40 find as much as 200 on the labelled conversations.
+	// candidates is how many of the best texts by BM25 are looked at with what is around them.
 	candidates = 64
+	// maxTerms is how many terms of a query count, the weightiest; a bit of a word stands for each.
+	maxTerms = 64
+	// maxParsed is how many terms of a query are looked up to find those.
+	maxParsed = 512
 )
 
 // Search options.
@@ -41,6 +39,8 @@ type Search struct {
 	Skip func(event string) bool
 	// Now is the time of the search, for the dictionary's idle time.
 	Now time.Time
+	// Weights of the signs; nil means DefaultWeights.
+	Weights *Weights
 }
 
 // Hit is one text that was found.
@@ -54,8 +54,15 @@ type Hit struct {
 	AtUs int64
 	// Kind of the event.
 	Kind messages.EventKind
-	// Score is the sum of all channels; BM25 is the part of its own words.
+	// Score is the weighted sum of Signs; BM25 is that of its own words, not scaled.
 	Score, BM25 float64
+	// Signs are what speaks for it.
+	Signs Signs
+	// Covered is the share of what the query asks for that it holds, by the weight of the words, 0 to 1; Near is that of
+	// its window. A word that no text holds counts as much as the rarest.
+	Covered, Near float64
+	// Asks: it does nothing but ask.
+	Asks bool
 	// Matched lists the evidence terms it holds; empty for a text found by its
 	// neighbours alone.
 	Matched []string
@@ -70,13 +77,13 @@ func (x *Index) Search(txn store.Txn, q Query, s Search) ([]Hit, error) {
 	if q.Empty() {
 		return nil, nil
 	}
-	run := &run{txn: txn, s: s, shelf: &x.shelf, texts: map[uint64]*text{}, shelved: map[uint64]bool{}}
+	run := &run{txn: txn, s: s, q: &q, shelf: &x.shelf, texts: map[uint64]*text{}, shelved: map[uint64]bool{}}
 	run.acc = accumulators.Get().(*accumulator)
 	defer func() {
 		run.acc.reset()
 		accumulators.Put(run.acc)
 	}()
-	if err := run.score(q); err != nil {
+	if err := run.score(&q); err != nil {
 		return nil, err
 	}
 	if err := run.scoreWords(x.Words, q); err != nil {
@@ -86,18 +93,30 @@ func (x *Index) Search(txn store.Txn, q Query, s Search) ([]Hit, error) {
 }
 
 type run struct {
-	txn      store.Txn
-	s        Search
-	figures  figures
-	acc      *accumulator
-	evidence []string // bit of acc.matched to term
-	shelf    *shelf
-	texts    map[uint64]*text
-	shelved  map[uint64]bool // those of texts that came from the shelf
+	txn     store.Txn
+	s       Search
+	q       *Query
+	figures figures
+	acc     *accumulator
+	// terms that count, at the places of their bits in the masks of acc.
+	terms []term
+	// evidenceMask has the bits of the terms that are evidence; asked is the weight of all evidence, whether known or not.
+	evidenceMask uint64
+	asked        float64
+	shelf        *shelf
+	texts        map[uint64]*text
+	shelved      map[uint64]bool // those of texts that came from the shelf
+}
+
+// term is a term of the query that the index knows; its weight is by how rare it is.
+type term struct {
+	text     string
+	weight   float64
+	evidence bool
 }
 
 // score adds BM25 of every term to the accumulator.
-func (r *run) score(q Query) error {
+func (r *run) score(q *Query) error {
 	fb, err := get(r.txn, figuresKey(r.s.Agent))
 	if err != nil || fb == nil {
 		return err
@@ -105,20 +124,36 @@ func (r *run) score(q Query) error {
 	if r.figures, err = decodeFigures(fb); err != nil {
 		return err
 	}
-	for _, t := range q.Terms {
+	for _, t := range q.Terms[:min(len(q.Terms), maxParsed)] {
 		df, err := getUvarint(r.txn, dfKey(r.s.Agent, t.Text))
 		if err != nil {
 			return err
 		}
-		if df == 0 {
-			continue
+		weight := t.Weight * idf(r.figures.texts, df)
+		if t.Evidence {
+			r.asked += weight
 		}
-		var bit uint64
-		if t.Evidence && len(r.evidence) < 64 {
-			bit = 1 << len(r.evidence)
-			r.evidence = append(r.evidence, t.Text)
+		if df > 0 {
+			r.terms = append(r.terms, term{t.Text, weight, t.Evidence})
 		}
-		if err := r.addTerm(subTerms, t.Text, t.Weight*idf(r.figures.texts, df), bit); err != nil {
+	}
+	if len(r.terms) > maxTerms {
+		slices.SortStableFunc(r.terms, func(x, y term) int {
+			if x.evidence != y.evidence {
+				if x.evidence {
+					return -1
+				}
+				return 1
+			}
+			return cmp.Compare(y.weight, x.weight)
+		})
+		r.terms = r.terms[:maxTerms]
+	}
+	for i, t := range r.terms {
+		if t.evidence {
+			r.evidenceMask |= 1 << i
+		}
+		if err := r.addTerm(subTerms, t.text, t.weight, 1<<i); err != nil {
 			return err
 		}
 	}
@@ -192,189 +227,6 @@ func (r *run) each(field byte, term string, fn func(n uint32, p posting)) error 
 	return nil
 }
 
-// rated is a text with its score.
-type rated struct {
-	n          uint64
-	t          *text
-	score, own float64
-}
-
-// rank takes the best texts, adds what their surroundings say, and cuts.
-func (r *run) rank() ([]Hit, error) {
-	top := r.acc.top(candidates)
-	pool := make(map[uint64]bool, 4*len(top))
-	best := make(map[uint64][]float64) // session to its scores
-	for _, n := range top {
-		t, err := r.text(n)
-		if err != nil {
-			return nil, err
-		}
-		pool[n] = true
-		if list := best[t.session]; len(list) < 3 {
-			best[t.session] = append(list, r.acc.get(n))
-		}
-		if err := r.around(n, t, func(m uint64, _ float64) { pool[m] = true }); err != nil {
-			return nil, err
-		}
-	}
-	list := make([]rated, 0, len(pool))
-	for n := range pool {
-		c, err := r.rate(n, best)
-		if err != nil {
-			return nil, err
-		}
-		if c.score > 0 && (r.s.Skip == nil || !r.s.Skip(c.t.event)) {
-			list = append(list, c)
-		}
-	}
-	// Equal scores: the later text first.
-	slices.SortFunc(list, func(a, b rated) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.n, a.n))
-	})
-	list = list[:min(len(list), r.s.Limit)]
-	hits := make([]Hit, len(list))
-	for i, c := range list {
-		var err error
-		if hits[i], err = r.hit(c); err != nil {
-			return nil, err
-		}
-	}
-	return hits, nil
-}
-
-// rate adds up what the text n, its neighbours and its session say.
-func (r *run) rate(n uint64, best map[uint64][]float64) (rated, error) {
-	t, err := r.text(n)
-	if err != nil {
-		return rated{}, err
-	}
-	c := rated{n: n, t: t, own: r.acc.get(n)}
-	c.score = c.own
-	if err := r.around(n, t, func(m uint64, w float64) { c.score += w * r.acc.get(m) }); err != nil {
-		return rated{}, err
-	}
-	if list := best[t.session]; len(list) > 0 {
-		sum := 0.0
-		for _, v := range list {
-			sum += v
-		}
-		c.score += weightSession * sum / 3
-	}
-	return c, nil
-}
-
-func (r *run) hit(c rated) (Hit, error) {
-	t := c.t
-	h := Hit{
-		Number: c.n, Event: t.event, Conversation: t.conversation, AtUs: t.at, Kind: messages.EventKind(t.role),
-		Score: c.score, BM25: c.own,
-	}
-	if t.prev != 0 {
-		before, err := r.text(t.prev)
-		if err != nil {
-			return Hit{}, err
-		}
-		h.Before = before.event
-	}
-	matched := r.acc.matched(c.n)
-	if n := bits.OnesCount64(matched); n > 0 {
-		h.Matched = make([]string, 0, n)
-	}
-	for i, term := range r.evidence {
-		if matched&(1<<i) != 0 {
-			h.Matched = append(h.Matched, term)
-		}
-	}
-	return h, nil
-}
-
-// around calls fn for the two turns before and after the text n, which is t, in the same session, with the weight
-// each lends to it.
-func (r *run) around(n uint64, t *text, fn func(m uint64, weight float64)) error {
-	for _, forth := range [...]bool{false, true} {
-		weight := weightPrev
-		if forth {
-			weight = weightNext
-		}
-		at, from := n, t
-		for range 2 {
-			m, next, err := r.beside(at, from, forth)
-			if err != nil {
-				return err
-			}
-			if next == nil || next.session != t.session {
-				break
-			}
-			fn(m, weight)
-			weight, at, from = weight*weightSecond, m, next
-		}
-	}
-	return nil
-}
-
-// beside returns the text before or after the text n, which is t; nil when there is none. What stands on the shelf may
-// be newer than the snapshot of this search: a neighbour that is not there is then looked for again from the record itself.
-func (r *run) beside(n uint64, t *text, forth bool) (uint64, *text, error) {
-	for {
-		m := t.prev
-		if forth {
-			m = t.next
-		}
-		if m == 0 {
-			return 0, nil, nil
-		}
-		next, err := r.text(m)
-		if !errors.Is(err, errMissing) || !r.shelved[n] {
-			return m, next, err
-		}
-		if err := r.read(n); err != nil {
-			return 0, nil, err
-		}
-		t = r.texts[n]
-	}
-}
-
-// text is the text n, from the shelf or from the store.
-func (r *run) text(n uint64) (*text, error) {
-	if t, ok := r.texts[n]; ok {
-		return t, nil
-	}
-	if t := r.shelf.get(n); t != nil {
-		r.texts[n], r.shelved[n] = t, true
-		return t, nil
-	}
-	if err := r.read(n); err != nil {
-		return nil, err
-	}
-	t := r.texts[n]
-	if t.next != 0 {
-		r.shelf.put(n, t)
-	}
-	return t, nil
-}
-
-// errMissing: a text that another one names is not in the store.
-var errMissing = fmt.Errorf("%w: a text is missing", ErrCorrupt)
-
-// read reads the text n as of the snapshot.
-func (r *run) read(n uint64) error {
-	key := textKey(n)
-	b, err := r.txn.Get(key)
-	if err != nil {
-		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %d", errMissing, n)
-		}
-		return err
-	}
-	t, err := decodeText(key, b)
-	if err != nil {
-		return err
-	}
-	r.texts[n] = &t
-	delete(r.shelved, n)
-	return nil
-}
-
 // accumulator holds the scores of one search, in blocks by number.
 type accumulator struct {
 	blocks map[uint32]*block
@@ -441,13 +293,13 @@ func better(x, y scored) int {
 // top returns the numbers of the k best texts that hold evidence, best first,
 // and behind them the best text of each evidence term that those do not hold. A
 // common word matches most of what was ever said, so not all of it is sorted.
-func (a *accumulator) top(k int) []uint64 {
+func (a *accumulator) top(k int, evidence uint64) []uint64 {
 	var best []scored      // the k best so far, and more that came since they were cut
 	var floor *scored      // the last of the k best when they were cut
 	var holders [64]scored // the best text of each term
 	for n, b := range a.blocks {
 		for i, matched := range b.matched {
-			if matched == 0 {
+			if matched &= evidence; matched == 0 {
 				continue
 			}
 			s := scored{uint64(n)*blockSize + uint64(i), matched, b.score[i]}

@@ -39,7 +39,7 @@ func TestTop(t *testing.T) {
 			}
 		}
 		extra += max(0, len(want)-k)
-		if got := a.top(k); !slices.Equal(got, want) {
+		if got := a.top(k, ^uint64(0)); !slices.Equal(got, want) {
 			t.Fatalf("round %d, the best %d: %v, not %v", round, k, got, want)
 		}
 	}

@@ -56,6 +56,8 @@ type Question struct {
 	Exclude []string
 	// Now is the time for which facts must hold; required.
 	Now time.Time
+	// Weights of what speaks for a text; nil means those of the node.
+	Weights *lexical.Weights
 }
 
 // Answer is what was recalled.
@@ -180,7 +182,7 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 				return err
 			}
 			hits, err := e.index.Search(txn, query, lexical.Search{
-				Agent: agent, Limit: max(pool, q.Limit+len(skip)), Now: q.Now,
+				Agent: agent, Limit: max(pool, q.Limit+len(skip)), Now: q.Now, Weights: q.Weights,
 			})
 			if err != nil {
 				return err
@@ -277,9 +279,6 @@ func speaker(e *messages.Event) string {
 	return "unknown"
 }
 
-// askedBefore scales a question of the person's: it asks, it does not tell.
-const askedBefore = 0.5
-
 // settle lets repeats stand back, scales scores to 0..1 and sorts.
 func settle(list []candidate) []candidate {
 	seen := map[string]int{}
@@ -307,14 +306,10 @@ func settle(list []candidate) []candidate {
 	})
 	top := 0.0
 	for i := range out {
-		c := &out[i]
-		if c.asks {
-			c.item.Score *= askedBefore
-		}
-		top = max(top, c.item.GetScore())
+		top = max(top, out[i].item.GetScore())
 	}
 	for i := range out {
-		out[i].item.Score /= max(top, 1e-9)
+		out[i].item.Score = max(0, out[i].item.GetScore()/max(top, 1e-9))
 	}
 	slices.SortStableFunc(out, byScore)
 	return out
