@@ -33,8 +33,11 @@ type Settings struct {
 	Persona string
 	// Rounds is used when StartTurn names none; default 25.
 	Rounds int
-	// PromptTokens is the most that a prompt may hold by estimate; default 24,000.
+	// PromptTokens is what a prompt is kept to, by estimate; default 25,600.
 	PromptTokens int
+	// Window is what the model can read, in tokens; a prompt that cannot be kept to less is not sent. Default: a quarter
+	// more than PromptTokens.
+	Window int
 	// History is the most past events of a prompt; default 60.
 	History int
 	// Recalled is the most recalled items of a prompt; default 12, negative means that nothing is recalled by itself.
@@ -55,7 +58,7 @@ type Settings struct {
 
 const (
 	defaultRounds  = 25
-	defaultPrompt  = 24_000
+	defaultPrompt  = 25_600
 	defaultHistory = 60
 	defaultRecall  = 12
 )
@@ -63,6 +66,7 @@ const (
 func (s Settings) withDefaults() Settings {
 	s.Rounds = orInt(s.Rounds, defaultRounds)
 	s.PromptTokens = orInt(s.PromptTokens, defaultPrompt)
+	s.Window = orInt(s.Window, s.PromptTokens+s.PromptTokens/4)
 	s.History = orInt(s.History, defaultHistory)
 	if s.Recalled == 0 {
 		s.Recalled = defaultRecall

@@ -476,7 +476,7 @@ func TestRecallOff(t *testing.T) {
 	w.begin("", nil)
 	w.all()
 	w.wantEnd(answered, "ok", "Hello.")
-	if asked || strings.Contains(w.requests[0].GetMessages()[0].String(), "holds nothing on this") {
+	if asked || strings.Contains(w.requests[0].String(), "Recalled memory") {
 		t.Errorf("memory was asked: %v\n%v", asked, w.requests[0].GetMessages()[0])
 	}
 }

@@ -25,34 +25,42 @@ func roles(msgs []*messages.ChatMessage) string {
 	return b.String()
 }
 
+// layoutOf is the prefix that a turn builds from what it was told.
+func layoutOf(set Settings, agent *messages.AgentSpec, in *messages.Input, window []*messages.Event, recalled *messages.RecallResult, asides ...string) []*messages.ChatMessage {
+	m := New(testDeps, set, &messages.StartTurn{Task: &messages.PendingTask{Input: in}, Agent: agent}).(*machine)
+	m.window, m.recalled, m.asides = window, recalled, asides
+	return m.layout()
+}
+
 func TestPrefix(t *testing.T) {
-	set := Settings{Persona: "You are Ada.\n"}.withDefaults()
+	set := Settings{Persona: "You are Ada.\n"}
 	window := []*messages.Event{
 		pastEvent(messages.EventKind_EVENT_KIND_INPUT, "one"), pastEvent(messages.EventKind_EVENT_KIND_RESPONSE, "two"),
 		pastEvent(messages.EventKind_EVENT_KIND_TOOL, "not shown"), pastEvent(messages.EventKind_EVENT_KIND_INPUT, ""),
 	}
 	agent := &messages.AgentSpec{Agent: "main/resident/cook", TaskPrompt: "Plan the meals."}
 	recalled := &messages.RecallResult{Items: []*messages.RecalledItem{{Text: "Kim\n eats  no nuts", Speaker: "user"}}}
-	got := buildPrefix(&set, agent, testInput("T1", "Hi"), window, recalled, []string{"An aside."})
-	if r := roles(got); r != "ssuau" {
+	got := layoutOf(set, agent, testInput("T1", "Hi"), window, recalled, "An aside.")
+	if r := roles(got); r != "sssuau" {
 		t.Fatalf("roles %s", r)
 	}
-	first, second := plainText(got[0].GetParts()), plainText(got[1].GetParts())
-	for _, want := range []string{"You are Ada.\n\n# Your task\nPlan the meals.", `"main/resident/cook"`, `"cli"`, "the owner"} {
-		if !strings.Contains(first, want) {
-			t.Errorf("the first message lacks %q:\n%s", want, first)
+	for i, wants := range [][]string{
+		{"You are Ada.\n\n# Your task\nPlan the meals.", `"main/resident/cook"`, `"cli"`, "the owner", "not shown does not mean that it does not exist"},
+		{"Sunday, 2026-03-01 08:59 UTC", "Sunday, 2026-03-01 08:00 UTC"},
+		{"- user: Kim eats no nuts\n", "An aside."},
+	} {
+		text := plainText(got[i].GetParts())
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("message %d lacks %q:\n%s", i, want, text)
+			}
 		}
 	}
-	for _, want := range []string{"Sunday, 2026-03-01 08:59 UTC", "Sunday, 2026-03-01 08:00 UTC", "- user: Kim eats no nuts\n", "An aside."} {
-		if !strings.Contains(second, want) {
-			t.Errorf("the second message lacks %q:\n%s", want, second)
-		}
+	if plainText(got[5].GetParts()) != "Hi" {
+		t.Errorf("the last message is %v", got[5])
 	}
-	if plainText(got[4].GetParts()) != "Hi" {
-		t.Errorf("the last message is %v", got[4])
-	}
-	none := buildPrefix(&set, agent, testInput("T1", "Hi"), nil, &messages.RecallResult{None: true}, nil)
-	if !strings.Contains(plainText(none[1].GetParts()), "does not mean that it never happened") {
+	none := layoutOf(set, agent, testInput("T1", "Hi"), nil, &messages.RecallResult{None: true})
+	if !strings.Contains(plainText(none[2].GetParts()), "does not mean that it never happened") {
 		t.Error("an empty memory is told as if nothing had happened")
 	}
 }
@@ -81,60 +89,12 @@ func TestPrefixIsStable(t *testing.T) {
 			t.Errorf("request %d: tools %v", i+2, r.GetTools())
 		}
 	}
-	set := Settings{}.withDefaults()
 	later := testInput("T9", "Later")
 	later.CreatedUs += time.Hour.Microseconds()
-	a := buildPrefix(&set, &messages.AgentSpec{Agent: "main"}, testInput("T1", "Hi"), nil, nil, nil)
-	b := buildPrefix(&set, &messages.AgentSpec{Agent: "main"}, later, nil, nil, nil)
+	a := layoutOf(Settings{}, &messages.AgentSpec{Agent: "main"}, testInput("T1", "Hi"), nil, nil)
+	b := layoutOf(Settings{}, &messages.AgentSpec{Agent: "main"}, later, nil, nil)
 	if !proto.Equal(a[0], b[0]) || proto.Equal(a[1], b[1]) {
 		t.Error("the first system message depends on the turn, or the second does not")
-	}
-}
-
-func TestTrim(t *testing.T) {
-	build := func(pairs int) []*messages.ChatMessage {
-		out := []*messages.ChatMessage{textMessage(messages.Role_ROLE_SYSTEM, "rules")}
-		for range pairs {
-			out = append(out, textMessage(messages.Role_ROLE_USER, strings.Repeat("q", 360)),
-				textMessage(messages.Role_ROLE_ASSISTANT, strings.Repeat("a", 360)))
-		}
-		return append(out, textMessage(messages.Role_ROLE_USER, "the input"))
-	}
-	size := func(p []*messages.ChatMessage) (n int) {
-		for _, msg := range p {
-			n += messageTokens(msg)
-		}
-		return n
-	}
-	for _, c := range []struct {
-		pairs, fixed, budget int
-		cut                  bool
-	}{
-		{0, 0, 1, false},
-		{5, 0, 5000, false},
-		{5, 0, 900, true},
-		{20, 300, 2000, true},
-		{20, 1900, 2000, true},
-		{20, 5000, 2000, true},
-		{1, 0, 10, true},
-	} {
-		p := build(c.pairs)
-		got, cut := trim(p, c.fixed, c.budget)
-		if cut != c.cut {
-			t.Errorf("%+v: cut %v", c, cut)
-		}
-		if got[0].GetRole() != messages.Role_ROLE_SYSTEM || plainText(got[len(got)-1].GetParts()) != "the input" {
-			t.Errorf("%+v: rules or input were dropped", c)
-		}
-		if len(got) > 2 && got[1].GetRole() != messages.Role_ROLE_USER {
-			t.Errorf("%+v: history begins with an answer", c)
-		}
-		if cut && len(got) > 2 && c.fixed+size(got) > c.budget {
-			t.Errorf("%+v: %d tokens are left", c, c.fixed+size(got))
-		}
-		if again, more := trim(got, c.fixed, c.budget); more {
-			t.Errorf("%+v: a second trim dropped %d more", c, len(got)-len(again))
-		}
 	}
 }
 
@@ -159,4 +119,3 @@ func TestBudgetHoldsInEachRound(t *testing.T) {
 		}
 	}
 }
-

@@ -61,19 +61,24 @@ type machine struct {
 	taint     messages.Taint   // the worst of what was read
 	cancel    *messages.Cancel // came after the commit had begun
 
-	question question // the one outstanding question, outside of tool calls
+	question question // the outstanding question that the phase waits for, outside of tool calls
+	beside   question // another one at the same time
 	asked    int      // questions so far
 
 	extra     map[string]string // notes of stage handlers
 	stageFrom time.Time
 
-	prefix   []*messages.ChatMessage // nil: must be built
-	tail     []*messages.ChatMessage
-	window   []*messages.Event // answered by ContextWindow
-	windowed bool
-	recalled *messages.RecallResult
-	asides   []string // what the prompt must say about memory that failed
-	budget   int      // estimated tokens
+	prefix    []*messages.ChatMessage // nil: must be built
+	tail      []*messages.ChatMessage
+	window    []*messages.Event // answered by ContextWindow
+	windowed  bool
+	gathered  bool // memory has said all it has to
+	listed    bool // the tools of the next request are known
+	recalled  *messages.RecallResult
+	asides    []string // what the prompt must say about memory that failed
+	budget    int      // estimated tokens
+	sizes     gauge
+	toolSizes map[sizedTool]int
 
 	round     int // model round, from 1; zero before the first
 	attempt   int // attempt of the round
@@ -108,13 +113,15 @@ func New(deps Deps, settings Settings, start *messages.StartTurn) kit.Machine {
 	}
 	m := &machine{
 		deps: deps, set: settings, start: start,
-		input:   start.GetTask().GetInput(),
-		phase:   admitted,
-		taint:   messages.Taint_TAINT_TRUSTED,
-		budget:  settings.PromptTokens,
-		usage:   &messages.Usage{},
-		reason:  "ok",
-		unknown: map[string]bool{},
+		input:     start.GetTask().GetInput(),
+		phase:     admitted,
+		taint:     messages.Taint_TAINT_TRUSTED,
+		budget:    settings.PromptTokens,
+		sizes:     gauge{},
+		toolSizes: map[sizedTool]int{},
+		usage:     &messages.Usage{},
+		reason:    "ok",
+		unknown:   map[string]bool{},
 	}
 	return m
 }
@@ -166,7 +173,9 @@ func (m *machine) receive(e kit.Event) {
 	case askAgain:
 		m.onAskAgain(msg)
 	case askLate:
-		m.onError(msg.corr, errLate(m.question.what, m.question.limit))
+		if q := m.outstanding(msg.corr); q != nil {
+			m.onError(msg.corr, errLate(q.what, q.limit))
+		}
 	case callLate:
 		m.onCallLate(msg)
 	case silent:
@@ -288,39 +297,64 @@ type (
 
 // ask sends a request and waits for its answer for at most limit.
 func (m *machine) ask(what string, to *messages.Address, msg proto.Message, limit time.Duration) {
-	m.asked++
-	corr := what + "/" + strconv.Itoa(m.asked)
-	m.question = question{corr: corr, what: what, send: kit.Send{To: to, Msg: msg, Corr: corr}, limit: limit}
-	m.add(m.question.send)
-	m.add(kit.After{Key: "ask", D: limit, Msg: askLate{corr}})
+	m.question = m.put("ask", what, to, msg, limit)
 }
 
-// answered takes the outstanding question if this is its answer.
+// askBeside asks a second thing while the phase waits for another one.
+func (m *machine) askBeside(what string, to *messages.Address, msg proto.Message, limit time.Duration) {
+	m.beside = m.put("beside", what, to, msg, limit)
+}
+
+func (m *machine) put(key, what string, to *messages.Address, msg proto.Message, limit time.Duration) question {
+	m.asked++
+	corr := what + "/" + strconv.Itoa(m.asked)
+	q := question{corr: corr, what: what, send: kit.Send{To: to, Msg: msg, Corr: corr}, limit: limit}
+	m.add(q.send)
+	m.add(kit.After{Key: key, D: limit, Msg: askLate{corr}})
+	return q
+}
+
+// outstanding is the question with this correlation, or nil.
+func (m *machine) outstanding(corr string) *question {
+	switch {
+	case corr == "":
+		return nil
+	case corr == m.question.corr:
+		return &m.question
+	case corr == m.beside.corr:
+		return &m.beside
+	}
+	return nil
+}
+
+// answered takes an outstanding question if this is its answer.
 func (m *machine) answered(corr string) bool {
-	if corr == "" || corr != m.question.corr {
+	q := m.outstanding(corr)
+	if q == nil {
 		return false
 	}
-	m.question = question{}
+	*q = question{}
 	return true
 }
 
-// forget drops the outstanding question: its answer will be late.
-func (m *machine) forget() { m.question = question{} }
+// forget drops the outstanding questions: their answers will be late.
+func (m *machine) forget() { m.question, m.beside = question{}, question{} }
 
 // onBusy asks a busy receiver again, a little later each time.
 func (m *machine) onBusy(corr string) {
-	if corr != m.question.corr || corr == "" {
+	q := m.outstanding(corr)
+	if q == nil {
 		m.onError(corr, errBusy)
 		return
 	}
-	m.question.tries++
-	d := 20 * time.Millisecond << min(m.question.tries, 6)
-	m.add(kit.After{Key: "again", D: d, Msg: askAgain{corr}})
+	q.tries++
+	d := 20 * time.Millisecond << min(q.tries, 6)
+	m.add(kit.After{Key: "again/" + q.what, D: d, Msg: askAgain{corr}})
 }
 
 func (m *machine) onAskAgain(a askAgain) {
-	if a.corr == m.question.corr {
-		m.add(m.question.send)
+	if q := m.outstanding(a.corr); q != nil {
+		m.add(q.send)
 	}
 }
 
@@ -354,26 +388,27 @@ func (m *machine) onError(corr string, err *messages.Error) {
 		m.onCompletionDone(failedCompletion(corr, err))
 	case m.batch.running(corr) != nil:
 		m.onToolResult(corr, failedCall(m.batch.running(corr).inv, "failed", err))
-	case corr != m.question.corr:
-	case m.question.what == askedGuard:
-		m.forget()
-		m.onGuardFailed(err)
 	default:
-		m.forget()
-		m.onUnanswered(err)
+		if q := m.outstanding(corr); q != nil {
+			what := q.what
+			*q = question{}
+			m.onUnanswered(what, err)
+		}
 	}
 }
 
 // onUnanswered goes on without an answer where that is honest, and fails where it is not.
-func (m *machine) onUnanswered(err *messages.Error) {
-	switch m.phase {
-	case recalling:
+func (m *machine) onUnanswered(what string, err *messages.Error) {
+	switch {
+	case what == askedGuard:
+		m.onGuardFailed(err)
+	case m.phase == recalling && what != "tools":
 		m.onMemoryFailed(err)
-	case committing:
+	case m.phase == committing:
 		m.onCommitFailed(err)
-	case sending:
+	case m.phase == sending:
 		m.onSendFailed(err)
-	case afterOutput:
+	case m.phase == afterOutput:
 		m.log("after_output was not run", err)
 		m.finishAnswered()
 	default:

@@ -52,7 +52,7 @@ func (m *machine) onLedgerDone(corr string, d *messages.LedgerDone) {
 		return
 	}
 	if d.GetError() != nil {
-		m.onUnanswered(d.GetError())
+		m.onUnanswered("ledger", d.GetError())
 		return
 	}
 	switch m.phase {

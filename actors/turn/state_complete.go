@@ -27,8 +27,8 @@ type stream struct {
 type silent struct{ id string }
 
 func (m *machine) becomePrompting() {
-	if m.toolless {
-		m.list = nil
+	if m.toolless || m.listed {
+		m.listed = false
 		m.become(completing)
 		return
 	}
@@ -49,12 +49,21 @@ func (m *machine) onToolList(l *messages.ToolList) {
 		return
 	}
 	m.list = l.GetTools()
+	if m.phase == recalling {
+		m.listed = true
+		m.prefixReady()
+		return
+	}
 	m.become(completing)
 }
 
 // becomeCompleting makes one attempt of the round.
 func (m *machine) becomeCompleting() {
 	m.joinSteers()
+	if total := m.fit(); total > m.set.Window {
+		m.fail(m.errTooLong(total, fmt.Sprintf("The prompt does not fit into the %d tokens that the model can read.", m.set.Window)))
+		return
+	}
 	m.attempt++
 	id := fmt.Sprintf("%s/%d/%d", m.task(), m.round, m.attempt)
 	req := m.request(id)
@@ -65,9 +74,8 @@ func (m *machine) becomeCompleting() {
 	m.add(kit.After{Key: "silence", D: m.set.Silence, Msg: silent{id}})
 }
 
-// request builds the request of an attempt: prefix and tail within the budget.
+// request builds the request of an attempt.
 func (m *machine) request(id string) *messages.CompletionRequest {
-	m.prefix, _ = trim(m.prefix, m.fixed(), m.budget)
 	msgs := make([]*messages.ChatMessage, 0, len(m.prefix)+len(m.tail)+1)
 	msgs = append(msgs, m.prefix...)
 	if m.toolless {
@@ -205,39 +213,11 @@ func completionError(r *messages.CompletionResult) *messages.Error {
 
 // onCompletionFailed shortens a prompt that was too long and tries again; everything else ends the turn.
 func (m *machine) onCompletionFailed(r *messages.CompletionResult, err *messages.Error) {
-	if r.GetFailure().GetKind() == messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW && m.overflows < maxOverflows {
-		m.overflows++
-		if m.shorten() {
-			m.publishError(err)
-			m.become(prompting)
-			return
-		}
+	if r.GetFailure().GetKind() == messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW {
+		m.onOverflow(err)
+		return
 	}
 	m.fail(err)
-}
-
-// shorten halves the budget of the prompt and reports whether that dropped anything: the same prompt is not sent twice.
-func (m *machine) shorten() bool {
-	fixed, total := m.fixed(), m.fixed()
-	for _, msg := range m.prefix {
-		total += messageTokens(msg)
-	}
-	m.budget = min(m.budget, total) / 2
-	shorter, cut := trim(m.prefix, fixed, m.budget)
-	m.prefix = shorter
-	return cut
-}
-
-// fixed is what a request holds beside the prefix.
-func (m *machine) fixed() int {
-	n := 0
-	for _, msg := range m.tail {
-		n += messageTokens(msg)
-	}
-	for _, d := range m.list {
-		n += toolTokens(d)
-	}
-	return n
 }
 
 func (m *machine) count(u *messages.Usage) {
@@ -335,9 +315,12 @@ const pauses = 3
 
 func (m *machine) capRounds() {
 	if m.round > m.maxRounds() && !m.toolless {
-		m.toolless, m.limit = true, "tool_cap"
+		m.becomeToolless("tool_cap")
 	}
 }
+
+// becomeToolless makes the next request the last one.
+func (m *machine) becomeToolless(limit string) { m.toolless, m.limit, m.list = true, limit, nil }
 
 func (m *machine) maxRounds() int {
 	if n := int(m.start.GetMaxRounds()); n > 0 {

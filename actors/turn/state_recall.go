@@ -4,14 +4,19 @@ import (
 	"homeagent/messages"
 )
 
-// becomeRecalling builds the prefix anew: first the conversation, then what memory brings up beyond it.
+// becomeRecalling builds the prefix anew from the conversation, what memory brings up beyond it, and the tools, which are
+// listed meanwhile: they count when the rest is shared out.
 func (m *machine) becomeRecalling() {
 	m.round = max(m.round, 1)
 	m.prefix, m.window, m.recalled, m.asides, m.windowed = nil, nil, nil, nil, false
+	m.gathered, m.listed = false, false
 	m.ask("memory/context", m.deps.Context, &messages.ContextWindow{
 		Agent: m.agent(), Conversation: m.input.GetConversation(),
 		MaxEvents: int32(m.set.History), MaxTokens: int32(m.budget),
 	}, m.set.Ask)
+	if !m.toolless {
+		m.askBeside("tools", m.deps.Tools, &messages.ListTools{Agent: m.agent()}, m.set.Ask)
+	}
 }
 
 func (m *machine) onContext(c *messages.ContextEvents) {
@@ -25,7 +30,7 @@ func (m *machine) onContext(c *messages.ContextEvents) {
 
 func (m *machine) askRecall() {
 	if m.set.Recalled < 0 {
-		m.prefixReady()
+		m.onGathered()
 		return
 	}
 	text := plainText(m.input.GetParts())
@@ -50,7 +55,7 @@ func (m *machine) onRecall(r *messages.RecallResult) {
 		return
 	}
 	m.recalled = r
-	m.prefixReady()
+	m.onGathered()
 }
 
 // onMemoryFailed goes on without what memory could not give and says so, to the model and to people.
@@ -63,11 +68,21 @@ func (m *machine) onMemoryFailed(err *messages.Error) {
 		return
 	}
 	m.asides = append(m.asides, "Memory could not be searched just now ("+err.GetCode()+").")
+	m.onGathered()
+}
+
+// onGathered notes that memory has said all it has to.
+func (m *machine) onGathered() {
+	m.gathered = true
 	m.prefixReady()
 }
 
+// prefixReady goes on when memory and tools have answered.
 func (m *machine) prefixReady() {
+	if !m.gathered || !m.toolless && !m.listed {
+		return
+	}
 	m.readPrefix()
-	m.prefix = buildPrefix(&m.set, m.start.GetAgent(), m.input, m.window, m.recalled, m.asides)
+	m.prefix = m.layout()
 	m.become(preAction)
 }

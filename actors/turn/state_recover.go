@@ -173,7 +173,7 @@ func (m *machine) closeRound(b batch) {
 	}
 	switch {
 	case b.deadEnd():
-		m.toolless, m.limit = true, "tools_denied"
+		m.becomeToolless("tools_denied")
 	case len(b.calls) > 0:
 	case m.response.GetFinish() == messages.Finish_FINISH_PAUSE:
 		m.said += answerText(m.response)

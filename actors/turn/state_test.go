@@ -336,40 +336,6 @@ func TestMemoryFailsHonestly(t *testing.T) {
 	}
 }
 
-func TestContextOverflow(t *testing.T) {
-	w := newWorld(t)
-	for range 40 {
-		w.past = append(w.past, &messages.Event{
-			Kind: messages.EventKind_EVENT_KIND_INPUT, Blocks: []*messages.Block{{Content: textParts(strings.Repeat("word ", 100))[0]}},
-		})
-	}
-	w.model = func(r *messages.CompletionRequest) *messages.CompletionResult {
-		if len(r.GetMessages()) > 30 {
-			return &messages.CompletionResult{Finish: messages.Finish_FINISH_ERROR, Failure: &messages.CompletionFailure{
-				Kind: messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW, Error: &messages.Error{Message: "too long"},
-			}}
-		}
-		return says("Fits.")
-	}
-	w.begin("", nil)
-	w.all()
-	w.wantEnd(answered, "ok", "Fits.")
-	if len(w.requests) != 2 || lastText(w.requests[1]) != "Hi" {
-		t.Errorf("requests %d", len(w.requests))
-	}
-	w = newWorld(t)
-	w.model = func(*messages.CompletionRequest) *messages.CompletionResult {
-		return &messages.CompletionResult{Finish: messages.Finish_FINISH_ERROR, Failure: &messages.CompletionFailure{
-			Kind: messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW, Error: &messages.Error{Message: "too long"},
-		}}
-	}
-	w.begin("", nil)
-	w.all()
-	if f := w.end(); f.GetReason() != "context_overflow" || len(w.requests) != 1 {
-		t.Errorf("the same prompt was sent again: %v, %d requests", f, len(w.requests))
-	}
-}
-
 func TestNoRestartInPlace(t *testing.T) {
 	w := newWorld(t)
 	w.machine = New(testDeps, Settings{}, w.startTurn())

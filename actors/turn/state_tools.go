@@ -84,13 +84,13 @@ func (b *batch) running(corr string) *call {
 	return nil
 }
 
-// words are the states of a call for people, in their order.
-var words = [...]string{"fresh", "cleared", "waiting", "allowed", "starting", "ready", "running", "done", "lost"}
+// stateWords are the states of a call for people, in their order.
+var stateWords = [...]string{"fresh", "cleared", "waiting", "allowed", "starting", "ready", "running", "done", "lost"}
 
 func (m *machine) showCalls() []map[string]any {
 	out := []map[string]any{}
 	for _, c := range m.batch.calls {
-		shown := map[string]any{"tool": c.inv.GetName(), "call_id": c.inv.GetCallId(), "state": words[c.state]}
+		shown := map[string]any{"tool": c.inv.GetName(), "call_id": c.inv.GetCallId(), "state": stateWords[c.state]}
 		if c.state == running {
 			shown["limit_s"] = m.callTime(c).Seconds()
 		}
@@ -427,7 +427,7 @@ func (m *machine) batchDone() {
 		m.tail = append(m.tail, resultMessage(c.inv, c.result))
 	}
 	if m.batch.deadEnd() {
-		m.toolless, m.limit = true, "tools_denied"
+		m.becomeToolless("tools_denied")
 	}
 	m.nextRound()
 }

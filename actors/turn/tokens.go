@@ -63,7 +63,7 @@ func kindOfRune(r rune) byte {
 		return kindHangul
 	case r >= 0x3000 && r < 0x3040, r >= 0xff00 && r < 0xfff0: // signs of those scripts
 		return kindWide
-	case unicode.IsLetter(r) || unicode.IsMark(r):
+	case r == utf8.RuneError || unicode.IsLetter(r) || unicode.IsMark(r):
 		return kindOther
 	case unicode.IsSpace(r):
 		return kindSpace
@@ -72,7 +72,8 @@ func kindOfRune(r rune) byte {
 	}
 }
 
-// textTokens estimates a text. Hundredths are summed, so that short pieces do not round up each.
+// textTokens estimates a text: never more than it has bytes. Hundredths are summed, so that short pieces do not round up
+// each.
 func textTokens(s string) int {
 	if s == "" {
 		return 0
@@ -174,6 +175,24 @@ func messageTokens(msg *messages.ChatMessage) int {
 	}
 	for _, c := range msg.GetCalls() {
 		n += messageOverhead + textTokens(c.GetName()) + textTokens(string(c.GetArgumentsJson()))
+	}
+	return n
+}
+
+// mostTokens is a bound of messageTokens that takes no reading.
+func mostTokens(msgs ...*messages.ChatMessage) int {
+	n := 0
+	for _, msg := range msgs {
+		n += messageOverhead + len(msg.GetReasoning()) + len(msg.GetReplay())/3
+		for _, p := range msg.GetParts() {
+			n += len(p.GetText())
+			if p.GetPayload() != nil {
+				n += payloadTokens
+			}
+		}
+		for _, c := range msg.GetCalls() {
+			n += messageOverhead + len(c.GetName()) + len(c.GetArgumentsJson())
+		}
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"testing"
@@ -44,6 +45,7 @@ type world struct {
 	guardE  *messages.Error
 	decide  func()         // what people do once the turn has parked; then it is entered again. nil: nobody decides
 	absent  string         // nobody is at this path
+	result  string         // of tools; empty: what they have done
 	taint   messages.Taint // of tool results; unspecified: trusted
 	ledgerE *messages.Error
 	sendE   *messages.Error
@@ -255,7 +257,7 @@ func (w *world) reply(s kit.Send) []kit.Event {
 		w.calls = append(w.calls, m)
 		w.runs[m.GetCall().GetName()+" "+m.GetCall().GetCallId()]++
 		return answer(&messages.ToolResult{
-			CallId: m.GetCall().GetCallId(), Name: m.GetCall().GetName(), Content: m.GetCall().GetName() + " done", TookMs: 3,
+			CallId: m.GetCall().GetCallId(), Name: m.GetCall().GetName(), Content: cmp.Or(w.result, m.GetCall().GetName()+" done"), TookMs: 3,
 			Taint: max(w.taint, messages.Taint_TAINT_TRUSTED),
 		})
 	case *messages.SendOutput:
