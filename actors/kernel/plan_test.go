@@ -145,16 +145,30 @@ func TestPromptTokens(t *testing.T) {
 		}
 		return r.Snapshot()
 	}
-	if n := promptTokens(open()); n != 480_000 {
-		t.Errorf("by default %d", n)
+	source := func(name, window string) []string {
+		key := "HOMED_CORE_LLM_SOURCES_" + name
+		return []string{key + "_ADAPTER=openai", key + "_CONTEXT_WINDOW=" + window}
 	}
-	n := promptTokens(open(
-		"HOMED_CORE_LLM_SOURCES_BIG_ADAPTER=openai", "HOMED_CORE_LLM_SOURCES_BIG_CONTEXT_WINDOW=128000",
-		"HOMED_CORE_LLM_SOURCES_SMALL_ADAPTER=openai", "HOMED_CORE_LLM_SOURCES_SMALL_CONTEXT_WINDOW=8000",
-		"HOMED_CORE_LLM_SOURCES_OFF_ADAPTER=openai", "HOMED_CORE_LLM_SOURCES_OFF_CONTEXT_WINDOW=1000",
-		"HOMED_CORE_LLM_SOURCES_OFF_ENABLED=false",
-	))
-	if n != 6400 {
-		t.Errorf("with a small source %d", n)
+	for _, c := range []struct {
+		name           string
+		environ        []string
+		prompt, window int
+		guessed        string
+	}{
+		{"no source", nil, 600_000, 0, ""},
+		{"offline", []string{"HOMED_CORE_LLM_SOURCES_A_ADAPTER=offline"}, 600_000, 0, ""},
+		{"one", source("A", "200000"), 160_000, 200_000, ""},
+		{"unknown", source("A", "0"), 25_600, 32_000, "a"},
+		{"unknown beside a small one", append(source("A", "0"), source("B", "8000")...), 6400, 8000, "a"},
+		{"the smallest", append(source("BIG", "128000"), source("SMALL", "8000")...), 6400, 8000, ""},
+		{"huge", source("A", "2000000"), 600_000, 2_000_000, ""},
+		{"ratio and limit", append(source("A", "100000"), "HOMED_CORE_AGENT_CONTEXT_RATIO=0.5", "HOMED_CORE_AGENT_CONTEXT_LIMIT=40000"), 40_000, 100_000, ""},
+		{"ratio", append(source("A", "100000"), "HOMED_CORE_AGENT_CONTEXT_RATIO=0.5"), 50_000, 100_000, ""},
+		{"switched off", append(source("A", "100000"), append(source("OFF", "1000"), "HOMED_CORE_LLM_SOURCES_OFF_ENABLED=false")...), 80_000, 100_000, ""},
+	} {
+		prompt, window, guessed := promptTokens(open(c.environ...))
+		if prompt != c.prompt || window != c.window || strings.Join(guessed, " ") != c.guessed {
+			t.Errorf("%s: %d tokens of %d, guessed %v", c.name, prompt, window, guessed)
+		}
 	}
 }

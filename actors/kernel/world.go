@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"homeagent/actors/admin"
@@ -59,6 +60,7 @@ type world struct {
 	rt        *kit.Runtime
 	egress    *egress.Client
 	plugins   map[string]pluginhost.Plugin
+	guessed   sync.Map // names of the sources of which was told that their context window is a guess
 	// lose ends the node with an error; any goroutine.
 	lose func(*LostError)
 
@@ -180,24 +182,54 @@ func (w *world) turnSettings() turn.Settings {
 	if recalled == 0 {
 		recalled = -1 // a person's zero turns it off, where that of turn is its default
 	}
+	prompt, window, guessed := promptTokens(s)
+	w.warnGuessed(guessed)
 	return turn.Settings{
 		Persona: w.persona(s), Rounds: s.Int(configs.KeyAgentMaxToolTurns),
-		PromptTokens: promptTokens(s),
+		PromptTokens: prompt, Window: window,
 		History:      s.Int(configs.KeyAgentMaxContextSize), Recalled: recalled,
 		Zone: s.Location(), Call: s.Duration(configs.KeyAgentToolTimeout),
 	}
 }
 
+// guessedWindow is the context window of a model of which nobody has told it, in tokens.
+const guessedWindow = 32_000
+
 // promptTokens is what a prompt may hold: a share of the smallest window among the sources that may be asked, since each
-// of them may be the one, and of the person's own limit.
-func promptTokens(s *configs.Snapshot) int {
-	window := s.Int(configs.KeyAgentContextLimit)
+// of them may be the one, and at most the person's own limit. It also returns that window, zero when no model has one, and
+// the sources whose window is a guess.
+func promptTokens(s *configs.Snapshot) (prompt, window int, guessed []string) {
+	prompt = s.Int(configs.KeyAgentContextLimit)
 	for _, src := range s.Sources() {
-		if src.Enabled && src.ContextWindow > 0 {
-			window = min(window, src.ContextWindow)
+		if !src.Enabled || src.Adapter == offlineAdapter {
+			continue
+		}
+		reads := src.ContextWindow
+		if reads <= 0 {
+			reads = guessedWindow
+			guessed = append(guessed, src.Name)
+		}
+		if window == 0 || reads < window {
+			window = reads
 		}
 	}
-	return int(float64(window) * s.Float(configs.KeyAgentContextRatio))
+	if window > 0 {
+		prompt = min(prompt, int(float64(window)*s.Float(configs.KeyAgentContextRatio)))
+	}
+	return prompt, window, guessed
+}
+
+// offlineAdapter answers without a model: it reads as much as there is.
+const offlineAdapter = "offline"
+
+// warnGuessed tells once of each source that its context window is a guess.
+func (w *world) warnGuessed(sources []string) {
+	for _, name := range sources {
+		if _, told := w.guessed.LoadOrStore(name, true); !told {
+			w.logger.Warn("the context window of a model source is not known", "source", name, "taken_as_tokens", guessedWindow,
+				"key", configs.SourceKey(name, configs.SourceContextWindow))
+		}
+	}
 }
 
 // persona is the head of the system prompt: the node's or the person's own, and what the person says of themselves.
