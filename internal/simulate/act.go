@@ -27,7 +27,7 @@ func (w *world) act() {
 			return
 		}
 		w.next++
-		w.waited = 0
+		w.waited, w.acted = 0, w.host.Now()
 		w.rec.note("%s", a)
 		w.do(a)
 	}
@@ -39,7 +39,11 @@ func (w *world) busy() bool { _, ok := w.host.Next(); return ok || w.stopping !=
 func (w *world) do(a action) {
 	switch a.do {
 	case doSubmit:
-		w.submit(a.input, 0)
+		in := proto.CloneOf(a.input)
+		if a.d > 0 {
+			in.DeadlineUs = w.host.Now().Add(a.d).UnixMicro()
+		}
+		w.submit(in, 0)
 	case doStop:
 		w.stop(a.name)
 	case doKill:
@@ -55,6 +59,10 @@ func (w *world) do(a action) {
 	case doDestroy:
 		w.checks.destroyed("main/resident/" + a.name)
 		w.ask("agents/main", &messages.DestroyAgent{Name: a.name, Drop: a.n == 1}, func(proto.Message) {})
+	case doEdit:
+		w.edit(a)
+	case doTimer:
+		w.setTimer(a)
 	case doConfig:
 		w.values[configs.KeySchedulerCooldown] = []string{"0s", "500ms", "4s"}[a.n]
 		w.host.Notify("config", kit.Restarted{})
@@ -155,4 +163,70 @@ func (w *world) whenUp(do func()) {
 
 func (w *world) stop(conversation string) {
 	w.ask("channels", &messages.StopAll{Conversation: conversation, Principal: &messages.Principal{Id: "owner"}}, func(proto.Message) {})
+}
+
+// edit changes an input that waits, if it does.
+func (w *world) edit(a action) {
+	m := &messages.EditQueue{
+		InputId: a.id, Edit: messages.QueueEdit(a.n), Text: "text " + a.id + " put in other words", Level: int32(a.steps % 4),
+		Principal: &messages.Principal{Id: "owner", Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER},
+	}
+	if m.GetEdit() == messages.QueueEdit_QUEUE_EDIT_CANCEL {
+		w.checks.odd[a.id] = "killed"
+	}
+	w.ask("agents/main/scheduler", m, func(proto.Message) {})
+}
+
+// setTimer sets a reminder or a job, once or again and again.
+func (w *world) setTimer(a action) {
+	put := &messages.PutTimer{Timer: &messages.Timer{
+		TimerId: a.id, Text: "it is time " + a.id, Reminder: a.n%2 == 0, Channel: a.name, Zone: "UTC",
+		Principal: &messages.Principal{Id: "owner", Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER}, Taint: messages.Taint_TAINT_TRUSTED,
+		Missed: messages.MissedPolicy(1 + a.n%2), Overlap: messages.OverlapPolicy(1 + a.n/2),
+	}}
+	if a.n < 2 {
+		put.In = a.d.String()
+	} else {
+		put.Every = a.d.String()
+	}
+	w.timers = append(w.timers, a.id)
+	w.ask("timers", put, func(proto.Message) {})
+}
+
+// asked is a person who sees that somebody must decide about a call. Some decide at once, some later, some only when
+// everything else is done.
+func (w *world) asked(a *messages.Approval) {
+	if a.GetState() != messages.ApprovalState_APPROVAL_STATE_PENDING {
+		return
+	}
+	rng := chance(w.plan.seed, "decide", a.GetApprovalId())
+	wait := time.Duration(rng.IntN(4000)) * time.Millisecond
+	switch {
+	case w.healed:
+		wait = time.Second
+	case rng.IntN(6) == 0:
+		return
+	}
+	allow := rng.IntN(3) > 0
+	w.after(wait, func() { w.whenUp(func() { w.decide(a, allow) }) })
+}
+
+func (w *world) decide(a *messages.Approval, allow bool) {
+	w.ask("guard", &messages.DecideApproval{
+		ApprovalId: a.GetApprovalId(), Hash: a.GetHash(), Allow: allow,
+		Principal: &messages.Principal{Id: "owner", Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER},
+	}, func(proto.Message) {})
+}
+
+// settle decides all that waits and takes the timers away, so that all can come to its end.
+func (w *world) settle() {
+	for _, id := range w.timers {
+		w.ask("timers", &messages.DeleteTimer{Timer: id}, func(proto.Message) {})
+	}
+	list, _, _ := questions{w.disk}.List(func(a *messages.Approval) bool {
+		return a.GetState() == messages.ApprovalState_APPROVAL_STATE_PENDING
+	})
+	for _, a := range list {
+		w.decide(a, true)
+	}
 }

@@ -116,6 +116,9 @@ func (c *checks) answered(f *fate) {
 // stepped looks at a step of a machine.
 func (c *checks) stepped(path, kind string, m kit.Machine, e kit.Event, effects []kit.Effect) {
 	c.w.rec.step(path, e, effects)
+	if c.w.seen != nil {
+		c.w.seen[fmt.Sprintf("%T", e.Msg)]++
+	}
 	if x, ok := e.Msg.(*messages.LedgerExecute); ok && kind == ledger.Kind {
 		c.handed[x] = true
 	}
@@ -141,9 +144,11 @@ func (c *checks) step() {
 func (c *checks) published(_ string, e *messages.AgentEvent) {
 	switch e.GetType() {
 	case messages.EventType_EVENT_TYPE_AGENT_OUTPUT:
-		if o := e.GetOutput(); o != nil && o.GetChannel() == "cli" {
+		if o := e.GetOutput(); o != nil && ownerless[o.GetChannel()] {
 			c.w.outside.reached(o, false)
 		}
+	case messages.EventType_EVENT_TYPE_APPROVAL:
+		c.w.asked(e.GetApproval())
 	case messages.EventType_EVENT_TYPE_TASK:
 		c.change(e)
 	default:
@@ -255,6 +260,11 @@ func (c *checks) finalAnswer(in *messages.Input, t *messages.TaskRecord) {
 	}
 	s := scriptOf(c.w.plan.seed, id)
 	n, most := min(len(s.rounds), int(c.w.plan.rounds)+1), int(c.w.plan.rounds)+1
+	for k := 2; k < n && c.mayDeny(); k++ { // all its calls may have been denied, and then it answers
+		if parts[0] == answer(id, k) {
+			n = k
+		}
+	}
 	for i, p := range parts {
 		for s.at(n).empty && i < joined { // nothing was said, and then text joined
 			n++
@@ -305,6 +315,9 @@ func (c *checks) mayFail(id string) []string {
 			out = append(out, "context_overflow")
 		}
 	}
+	if c.mayDeny() {
+		out = append(out, "tools_denied")
+	}
 	if len(c.breaks) > 0 { // an actor that was asked did not answer in time
 		out = append(out, "timeout", "store_broken", "actor_gone", "busy")
 	}
@@ -312,6 +325,11 @@ func (c *checks) mayFail(id string) []string {
 		out = append(out, "store_broken")
 	}
 	return out
+}
+
+// mayDeny tells whether calls may be denied: by a rule, or because guard could not be asked.
+func (c *checks) mayDeny() bool {
+	return len(c.w.plan.rules) > 0 || slices.ContainsFunc(c.w.plan.actions, func(a action) bool { return a.path == "guard" })
 }
 
 func (p *plan) has(do verb) bool {
@@ -353,9 +371,10 @@ func (c *checks) finalFate(f *fate) {
 // finalOutputs wants every intended output to have reached people, with the text that is on record.
 func (c *checks) finalOutputs() {
 	intents := map[string]*messages.OutputIntent{}
-	for _, o := range c.w.disk.Outputs() {
+	for _, r := range c.w.disk.Outputs() {
+		o := r.GetIntent()
 		intents[o.GetOutputId()] = o
-		if o.GetChannel() == "agents" {
+		if o.GetChannel() == "agents" || r.GetReceipt().GetError() != nil { // given up, and the model was told
 			continue
 		}
 		if len(c.w.outside.sent[o.GetOutputId()]) == 0 {

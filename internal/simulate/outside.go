@@ -59,7 +59,10 @@ func effectOf(tool string) messages.ToolEffect {
 }
 
 // idempotent channels know an output by its id.
-var idempotent = map[string]bool{"cli": true, "web": true, "chat": false, "mail": true, "agents": true}
+var idempotent = map[string]bool{"cli": true, "web": true, "chat": false, "mail": true, "agents": true, "timers": true}
+
+// ownerless channels go no further than the event stream.
+var ownerless = map[string]bool{"cli": true, "timers": true}
 
 // reached notes that an output came to people.
 func (o *outside) reached(m *messages.OutputIntent, repeated bool) {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"homeagent/configs"
 	"homeagent/messages"
 )
 
@@ -20,6 +23,8 @@ const (
 	doCreate  verb = "create-resident"
 	doDestroy verb = "destroy-resident"
 	doConfig  verb = "config"
+	doEdit    verb = "edit-queue"
+	doTimer   verb = "set-timer"
 	doCrash   verb = "crash"       // the process is killed
 	doPower   verb = "power-cut"   // and what was not synced may be lost
 	doTorn    verb = "torn-write"  // the power goes while transactions are being written
@@ -76,7 +81,7 @@ func (a action) String() string {
 // fault tells whether an action is something that goes wrong, as opposed to something that people do.
 func (a action) fault() bool {
 	switch a.do {
-	case doSubmit, doStop, doKill, doCreate, doDestroy, doConfig:
+	case doSubmit, doStop, doKill, doCreate, doDestroy, doConfig, doEdit, doTimer:
 		return false
 	default:
 		return true
@@ -88,6 +93,8 @@ type plan struct {
 	seed    uint64
 	actions []action
 	rounds  int32 // most rounds of a turn
+	// rules are what guard says, by principal and class; what is not named is allowed.
+	rules map[string]string
 }
 
 // makePlan makes the plan of a seed.
@@ -117,9 +124,34 @@ func makePlan(seed uint64) plan {
 	if rng.IntN(6) == 0 {
 		p.actions = append(p.actions, action{at: when(), do: doConfig, n: rng.IntN(3)})
 	}
+	if rng.IntN(3) == 0 {
+		for range 1 + rng.IntN(3) {
+			p.actions = append(p.actions, action{at: when(), steps: rng.IntN(30), do: doEdit, n: 1 + rng.IntN(4), id: fmt.Sprintf("I%02d", rng.IntN(inputs))})
+		}
+	}
+	if rng.IntN(6) == 0 {
+		for i := range 1 + rng.IntN(2) {
+			p.actions = append(p.actions, action{
+				at: when(), do: doTimer, id: fmt.Sprintf("T%d", i), n: rng.IntN(4), d: time.Duration(1+rng.IntN(5)) * time.Second,
+				name: pick(rng, "", "cli", "chat", "mail"),
+			})
+		}
+	}
+	p.policy(rng)
 	p.faults(rng, when)
 	slices.SortStableFunc(p.actions, func(a, b action) int { return int(a.at - b.at) })
 	return p
+}
+
+// policy makes guard ask about some classes of calls, or deny them.
+func (p *plan) policy(rng *rand.Rand) {
+	p.rules = map[string]string{}
+	if rng.IntN(3) != 0 {
+		return
+	}
+	for range 1 + rng.IntN(3) {
+		p.rules[configs.GuardKey(pick(rng, "owner", "person", "agent", "system", configs.GuardTainted), pick(rng, "read", "write", "exec", "send"))] = pick(rng, configs.GuardAsk, configs.GuardAsk, configs.GuardAsk, configs.GuardDeny)
+	}
 }
 
 // faults adds what goes wrong; a good part of the runs has nothing of it.
@@ -141,10 +173,10 @@ func (p *plan) faults(rng *rand.Rand, when func() time.Duration) {
 		case 6, 7, 8:
 			a.do, a.path = doFail, pick(rng,
 				"channels", "ledger", "tools", "agents", "agents/main", "agents/main/scheduler", "turn", "turn", "turn",
-				"stages/on_input", "stages/before_toolcall", "memory/context", "memory", "acts", "desk", "providers", "config")
+				"stages/on_input", "stages/before_toolcall", "memory/context", "memory", "acts", "desk", "providers", "config", "guard", "timers")
 		case 9, 10:
 			a.do, a.n = doLag, 50+rng.IntN(600)
-			a.path = pick(rng, "channels", "ledger", "tools", "agents/main", "agents/main/scheduler", "turn", "acts", "desk", "providers")
+			a.path = pick(rng, "channels", "ledger", "tools", "agents/main", "agents/main/scheduler", "turn", "acts", "desk", "providers", "guard")
 		case 11:
 			a.do, a.d = doLow, time.Duration(1+rng.IntN(20))*time.Second
 		case 12:
@@ -175,11 +207,18 @@ func (p *plan) submit(rng *rand.Rand, i int, at time.Duration) action {
 	id := fmt.Sprintf("I%02d", i)
 	in := &messages.Input{
 		Id: id, Agent: "main", Source: messages.InputSource_INPUT_SOURCE_PERSON,
-		Principal:    &messages.Principal{Id: pick(rng, "owner", "owner", "owner", "guest"), Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER},
+		Principal:    &messages.Principal{Id: "owner", Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER},
 		Channel:      pick(rng, "cli", "web", "chat", "mail"),
 		Conversation: pick(rng, "c1", "c1", "c2"),
 		Taint:        messages.Taint_TAINT_TRUSTED,
 		Parts:        []*messages.Part{{Content: &messages.Part_Text{Text: "text " + id}}},
+	}
+	if rng.IntN(4) == 0 {
+		in.Principal = &messages.Principal{Id: "guest", Kind: messages.PrincipalKind_PRINCIPAL_KIND_PERSON}
+	}
+	due := time.Duration(0)
+	if rng.IntN(10) == 0 {
+		due = time.Duration(1+rng.IntN(6000)) * time.Millisecond
 	}
 	switch rng.IntN(8) {
 	case 0:
@@ -205,10 +244,15 @@ func (p *plan) submit(rng *rand.Rand, i int, at time.Duration) action {
 		in.Source = messages.InputSource_INPUT_SOURCE_KERNEL
 	case 3:
 		in.Source = messages.InputSource_INPUT_SOURCE_SELF
-	case 4: // the same words as before
-		in.Parts[0] = &messages.Part{Content: &messages.Part_Text{Text: fmt.Sprintf("text I%02d", max(0, i-1))}}
+	case 4: // the same again, a little later
+		if n := len(p.actions); n > 0 && p.actions[n-1].do == doSubmit {
+			before := p.actions[n-1]
+			in = proto.CloneOf(before.input)
+			in.Id, in.IdempotencyKey, in.Source = id, "", messages.InputSource_INPUT_SOURCE_PERSON
+			at = before.at + time.Duration(1+rng.IntN(2000))*time.Millisecond
+		}
 	}
-	return action{at: at, steps: rng.IntN(30), do: doSubmit, id: id, input: in}
+	return action{at: at, steps: rng.IntN(30), do: doSubmit, id: id, input: in, d: due}
 }
 
 func pick(rng *rand.Rand, of ...string) string { return of[rng.IntN(len(of))] }

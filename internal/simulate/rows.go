@@ -9,10 +9,12 @@ import (
 	"homeagent/actors/agent"
 	"homeagent/actors/channels"
 	contextactor "homeagent/actors/context"
+	guardactor "homeagent/actors/guard"
 	"homeagent/actors/kit"
 	"homeagent/actors/ledger"
 	"homeagent/actors/scheduler"
 	"homeagent/actors/stages"
+	"homeagent/actors/timers"
 	"homeagent/actors/tools"
 	"homeagent/actors/turn"
 	"homeagent/internal/simulate/host"
@@ -68,19 +70,33 @@ func (w *world) rows() []row {
 		{path: "tools", layer: 1, requires: []kit.Facility{kit.FacilityConfig}, provides: kit.FacilityTools, props: func() kit.Props {
 			return with(tools.Props(tools.Params{}), core)
 		}},
-		{path: "channels", layer: 1, requires: []kit.Facility{kit.FacilityLedger, kit.FacilityConfig}, provides: kit.FacilityChannels,
+		{
+			path: "channels", layer: 1, requires: []kit.Facility{kit.FacilityLedger, kit.FacilityConfig}, provides: kit.FacilityChannels,
 			props: func() kit.Props {
-				return with(channels.Props(channels.Params{Ledger: at("ledger"), Limit: queueLimit}), core)
-			}},
-		{path: "guard", layer: 1, requires: []kit.Facility{kit.FacilityConfig}, provides: kit.FacilityGuard, props: stub("guard", core, func() kit.Machine { return permit{} })},
+				return with(channels.Props(channels.Params{Ledger: at("ledger"), Tools: at("tools"), Limit: queueLimit}), core)
+			},
+		},
+		{path: "guard", layer: 1, requires: []kit.Facility{kit.FacilityConfig, kit.FacilityLedger}, provides: kit.FacilityGuard, props: func() kit.Props {
+			return with(guardactor.Props(guardactor.Deps{Engine: questions{w.disk}, Ledger: at("ledger")}), core)
+		}},
 		{path: "memory", layer: 2, provides: kit.FacilityMemory, props: stub("memory", part, func() kit.Machine { return recall{} })},
 		{path: "acts", layer: 2, requires: []kit.Facility{kit.FacilityTools}, props: stub("acts", part, func() kit.Machine {
 			return &acts{o: w.outside, tools: at("tools"), calls: map[string]*act{}}
 		})},
-		{path: "agents", layer: 3, requires: []kit.Facility{kit.FacilityChannels, kit.FacilityTools}, provides: kit.FacilityAgents,
+		{
+			path: "agents", layer: 3, requires: []kit.Facility{kit.FacilityChannels, kit.FacilityTools}, provides: kit.FacilityAgents,
 			props: func() kit.Props {
 				return with(agent.RootProps(agent.RootParams{Channels: at("channels"), Tools: at("tools")}), core)
-			}},
+			},
+		},
+		{
+			path: "timers", layer: 4, requires: []kit.Facility{kit.FacilityConfig, kit.FacilityLedger, kit.FacilityChannels, kit.FacilityTools},
+			provides: kit.FacilityTimers, props: func() kit.Props {
+				return with(timers.Props(timers.Deps{Engine: slots{w.disk}, Params: func() timers.Params {
+					return timers.Params{Ledger: at("ledger"), Channels: at("channels"), Tools: at("tools"), Shortest: time.Second}
+				}}), core)
+			},
+		},
 		{path: "desk", layer: 4, requires: []kit.Facility{kit.FacilityChannels}, props: stub("desk", part, func() kit.Machine {
 			return &desk{o: w.outside, channels: at("channels"), waiting: map[string]*letter{}}
 		})},

@@ -86,6 +86,8 @@ func (r *round) call(rng *rand.Rand) {
 		args = `{"x":[1]}`
 	case 2:
 		name, args = "time_now", "{}"
+	case 3, 4:
+		name, args = "output_send", fmt.Sprintf(`{"channel":%q,"text":"said in between"}`, pick(rng, "web", "chat", "mail"))
 	}
 	r.calls, r.args = append(r.calls, name), append(r.args, args)
 }
@@ -143,6 +145,9 @@ var (
 		"pure": messages.ToolEffect_TOOL_EFFECT_PURE, "same": messages.ToolEffect_TOOL_EFFECT_IDEMPOTENT,
 		"once": messages.ToolEffect_TOOL_EFFECT_ONCE,
 	}
+	classes = map[string]messages.ToolClass{
+		"pure": messages.ToolClass_TOOL_CLASS_READ, "same": messages.ToolClass_TOOL_CLASS_WRITE, "once": messages.ToolClass_TOOL_CLASS_EXEC,
+	}
 	preempts = map[string]messages.OnPreempt{
 		"cancel": messages.OnPreempt_ON_PREEMPT_CANCEL, "finish": messages.OnPreempt_ON_PREEMPT_FINISH,
 		"detach": messages.OnPreempt_ON_PREEMPT_DETACH,
@@ -163,7 +168,7 @@ func toolDefs() []*messages.ToolDef {
 		d := &messages.ToolDef{
 			Name: name, Description: "acts", ParametersJson: []byte(`{"type":"object","properties":{"x":{"type":"integer"}}}`),
 			Effect: effects[parts[0]], OnPreempt: preempts[parts[1]], ParallelSafe: len(parts) > 2, Provider: "acts", TimeoutMs: 5000,
-			ToolClass: messages.ToolClass_TOOL_CLASS_WRITE,
+			ToolClass: classes[parts[0]],
 		}
 		out = append(out, d)
 	}

@@ -19,9 +19,6 @@ type settings struct {
 	subs   map[string][]string
 }
 
-// change tells subscribers of a setting.
-type change struct{ key, value string }
-
 // Step implements kit.Machine.
 func (s *settings) Step(_ time.Time, e kit.Event) []kit.Effect {
 	switch m := e.Msg.(type) {
@@ -337,7 +334,7 @@ func (d *desk) deliver(id string) []kit.Effect {
 func (d *desk) register() []kit.Effect {
 	channel := func(name string, kind messages.ChannelKind, owner *messages.Address) kit.Effect {
 		return kit.Send{To: d.channels, Corr: "channel", Msg: &messages.RegisterChannel{
-			Name: name, Kind: kind, Owner: owner, Idempotent: idempotent[name],
+			Name: name, Kind: kind, Owner: owner, Idempotent: idempotent[name], Joint: name == "chat",
 		}}
 	}
 	const asks, waits = messages.ChannelKind_CHANNEL_KIND_ASYNC, messages.ChannelKind_CHANNEL_KIND_INTERACTIVE

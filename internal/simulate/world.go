@@ -56,13 +56,12 @@ type world struct {
 	bootAt   time.Time
 	dying    verb // how the process ends, once the step is over
 	stopping *stopping
-	downtime time.Duration
 
 	next    int // action
 	waited  int // steps since its time came
 	later   []later
 	asks    map[string]func(proto.Message)
-	asked   int
+	number  int
 	steps   uint64
 	base    uint64
 	healed  bool
@@ -70,7 +69,11 @@ type world struct {
 	last    bool // the final restart is done
 	bad     *violation
 	results map[string]*fate
-	retries int
+	timers  []string
+	// seen counts what actors were given, by type; nil counts nothing.
+	seen  map[string]int
+	acted time.Time // when the last action was done
+	quiet time.Time // since when nothing is open
 }
 
 // later is something that happens by itself at a time.
@@ -100,6 +103,10 @@ const (
 	stopLimit = 60 * time.Second
 	// calm is within what time everything must have ended once nothing new comes and nothing is broken.
 	calm = 2 * time.Hour
+	// patienceEnd is how long after the last action what is broken stays broken.
+	patienceEnd = 90 * time.Second
+	// pause is how long nothing must be open for the run to be over.
+	pause = 3 * time.Minute
 	// mostSteps of a run: more means that it goes round in circles.
 	mostSteps = 200_000
 )
@@ -108,8 +115,14 @@ func newWorld(p plan, b bug, rec *recorder) *world {
 	w := &world{
 		plan: p, bug: b, rng: rand.New(rand.NewPCG(p.seed, 0x6f72646572)), disk: disk.New(), outside: newOutside(p.seed),
 		values: map[string]string{configs.KeySchedulerCooldown: "2s"}, rec: rec, began: start,
-		asks: map[string]func(proto.Message){}, results: map[string]*fate{},
+		acted: start, asks: map[string]func(proto.Message){}, results: map[string]*fate{},
 	}
+	for _, row := range []string{"owner", "person", "agent", "system", "stranger", configs.GuardTainted} {
+		for _, class := range []string{"read", "write", "exec", "net", "send", "device", "memory"} {
+			w.values[configs.GuardKey(row, class)] = configs.GuardAllow
+		}
+	}
+	maps.Copy(w.values, p.rules)
 	w.outside.violate = w.violate
 	w.checks = newChecks(w)
 	if b.disk != nil {
@@ -172,7 +185,7 @@ func (w *world) turnOver() bool {
 		return true
 	}
 	at, ok := w.soonest()
-	if ok && !(w.healed && w.resting() && at.Sub(w.healAt) > calm) {
+	if ok && !w.resting(at) {
 		w.host.Advance(at)
 		w.checks.step()
 		return true
@@ -180,8 +193,22 @@ func (w *world) turnOver() bool {
 	return w.drained()
 }
 
-// resting tells that nothing but timers of no consequence is left.
-func (w *world) resting() bool { return w.disk.Open() == 0 }
+// resting tells that the run may be brought to its end: people and faults have had their time, or, later, nothing has been
+// open for a while, so that what is still to come is of no consequence.
+func (w *world) resting(next time.Time) bool {
+	switch {
+	case !w.up || w.stopping != nil || w.next < len(w.plan.actions):
+		return false
+	case !w.healed:
+		return next.Sub(w.acted) > patienceEnd
+	case w.disk.Open() > 0:
+		w.quiet = time.Time{}
+		return false
+	case w.quiet.IsZero():
+		w.quiet = w.host.Now()
+	}
+	return next.Sub(w.quiet) > pause
+}
 
 // soonest is when the next thing happens by itself.
 func (w *world) soonest() (time.Time, bool) {
@@ -244,6 +271,17 @@ func (w *world) heal() {
 	if w.disk.Broken() {
 		w.die(doPower)
 	}
+	w.settleSoon()
+}
+
+// settleSoon has people decide what waits, as soon as the node is ready and again later: they may be asked anew.
+func (w *world) settleSoon() {
+	w.whenUp(func() {
+		w.settle()
+		if w.host.Now().Sub(w.healAt) < calm/2 && w.disk.Open() > 0 {
+			w.after(10*time.Second, w.settleSoon)
+		}
+	})
 }
 
 func (w *world) openChannel(name string) {
@@ -257,6 +295,7 @@ func (w *world) openChannel(name string) {
 func (w *world) boot(now time.Time) {
 	w.epoch++
 	w.base = 0
+	w.quiet = time.Time{}
 	w.rec.note("boot %d", w.epoch)
 	w.host = host.New(host.Options{
 		Rand: w.rng, Now: now, Epoch: w.epoch, Kinds: w.kinds(), Wrap: w.bug.wrap,
@@ -417,8 +456,8 @@ func (w *world) proceedStop() {
 
 // ask sends a request in the name of somebody outside; then gets the answer, or nil when none will come.
 func (w *world) ask(path string, m proto.Message, then func(proto.Message)) {
-	w.asked++
-	corr := fmt.Sprintf("ask%05d", w.asked)
+	w.number++
+	corr := fmt.Sprintf("ask%05d", w.number)
 	w.rec.ask(path, corr, m)
 	w.asks[corr] = then
 	if err := w.host.Ask(path, corr, m); err != nil {

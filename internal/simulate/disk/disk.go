@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -347,16 +348,24 @@ func (d *Disk) Record(id string) *messages.TaskRecord { return d.tasks[id] }
 // Open is how many tasks have not ended.
 func (d *Disk) Open() int { return len(d.open) }
 
-// Unsent lists the outputs that are not known as sent.
-func (d *Disk) Unsent() []string { return sorted(d.unsent) }
-
-// Outputs lists the intended outputs.
-func (d *Disk) Outputs() []*messages.OutputIntent {
-	var out []*messages.OutputIntent
+// Outputs lists the intended outputs with their receipts.
+func (d *Disk) Outputs() []*messages.OutputRecord {
+	var out []*messages.OutputRecord
 	for _, id := range sorted(d.outputs) {
-		out = append(out, d.outputs[id].GetIntent())
+		out = append(out, d.outputs[id])
 	}
 	return out
+}
+
+// Raw lists the raw records of a space in the order of their keys, each with its full key.
+func (d *Disk) Raw(space store.Space) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		for _, k := range sorted(d.raw) {
+			if k[0] == byte(space) && !yield([]byte(k), d.raw[k]) {
+				return
+			}
+		}
+	}
 }
 
 // Events lists the events of an agent in the order of their ids.

@@ -187,7 +187,9 @@ func same(t *testing.T, seed uint64, i int, engine *ledger.Ledger, context *cont
 		t.Fatalf("seed %d, step %d: figures\nengine: %v\nmodel:  %v", seed, i, w, g)
 	}
 	for _, w := range []contextmem.Window{
-		{Agent: "main"}, {Agent: "main", Conversation: "c1", Events: 3}, {Agent: "main/resident/cook", Before: "e10"},
+		{Agent: "main"},
+		{Agent: "main", Conversation: "c1", Events: 3},
+		{Agent: "main/resident/cook", Before: "e10"},
 		{Agent: "main", After: "e05", Tokens: 20},
 	} {
 		want, err := context.Last(w)
