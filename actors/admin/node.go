@@ -137,15 +137,6 @@ func (f *face) status(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 	return s, nil
 }
 
-// usage is GET /api/v1/usage.
-func (f *face) usage(http.ResponseWriter, *http.Request) (any, *refusal) {
-	t := f.tokens.Load()
-	if t == nil {
-		return api.Tokens{Since: f.deps.Started.UTC(), Models: []api.ModelUsage{}, Tasks: map[string]uint64{}}, nil
-	}
-	return t, nil
-}
-
 // healthLimit is how long the scheduler may take before the node counts as unwell.
 const healthLimit = 2 * time.Second
 

@@ -66,6 +66,7 @@ var rights = map[string]right{
 	"DELETE /api/v1/providers/{name}":     forOwner,
 	"POST /api/v1/providers/{name}/test":  forOwner,
 	"POST /api/v1/providers/{name}/reset": forOwner,
+	"POST /api/v1/providers/{name}/use":   forOwner,
 	"GET /api/v1/plugins":                 forOwner,
 	"GET /api/v1/plugins/{name}":          forOwner,
 	"POST /api/v1/plugins/{name}/enable":  forOwner,

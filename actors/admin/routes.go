@@ -57,6 +57,7 @@ func (f *face) plains() map[string]plain {
 		"DELETE /api/v1/providers/{name}":     f.removeSource,
 		"POST /api/v1/providers/{name}/test":  f.testSource,
 		"POST /api/v1/providers/{name}/reset": f.resetSource,
+		"POST /api/v1/providers/{name}/use":   f.useSource,
 		"GET /api/v1/plugins":                 f.plugins,
 		"GET /api/v1/plugins/{name}":          f.plugin,
 		"POST /api/v1/plugins/{name}/enable":  f.enablePlugin,

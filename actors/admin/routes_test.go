@@ -276,7 +276,7 @@ func TestProviderRoutes(t *testing.T) {
 			return &messages.SourceTested{Failure: broken}
 		case *messages.RemoveSource:
 			return &messages.Error{Code: "unknown_source", Message: "no"}
-		case *messages.ResetSource:
+		case *messages.ResetSource, *messages.UseSource:
 			return &messages.Ok{}
 		}
 		return &messages.SourceList{
@@ -303,6 +303,10 @@ func TestProviderRoutes(t *testing.T) {
 		t.Errorf("got %+v", v)
 	}
 	get[api.Sources](w, "POST", "/api/v1/providers/x/reset", "")
+	get[api.Sources](w, "POST", "/api/v1/providers/x/use", "")
+	if u := last[*messages.UseSource](w); u.GetName() != "x" {
+		t.Errorf("used %v", u)
+	}
 	res, b = w.do("DELETE", "/api/v1/providers/x", "")
 	w.fails(res, b, 404, "unknown_source")
 	res, b = w.do("GET", "/api/v1/providers/y", "")
@@ -342,8 +346,20 @@ func TestStatusAndUsage(t *testing.T) {
 	if s := get[api.Status](w, "GET", "/api/v1/status", ""); s.Ledger == nil || s.Ledger.Open != 3 {
 		t.Errorf("got %+v", s)
 	}
-	if u := get[api.Tokens](w, "GET", "/api/v1/usage", ""); u.Models == nil || u.Since.IsZero() {
+	w.answer("providers", func(m proto.Message) proto.Message {
+		row := &messages.UsageRow{Source: "s", Calls: 2, CostMicros: 1_500_000, Usage: &messages.Usage{Input: 5, Output: 2}}
+		return &messages.UsageAnswer{
+			From: "2026-03-01", To: "2026-03-02", Currency: "EUR", Rows: []*messages.UsageRow{row}, Total: row,
+			Budgets: []*messages.Budget{{Period: "day", LimitMicros: 2_000_000, SpentMicros: 1_500_000, EndsUs: 1}},
+		}
+	})
+	u := get[api.UsageReport](w, "GET", "/api/v1/usage?by=source,day&from=2026-03-01", "")
+	q := last[*messages.QueryUsage](w)
+	if u.Models == nil || u.Since.IsZero() || u.Rows[0].Cost != 1.5 || u.Total.Prompt != 5 || u.Budgets[0].Limit != 2 || u.Currency != "EUR" {
 		t.Errorf("got %+v", u)
+	}
+	if q.GetFrom() != "2026-03-01" || q.GetTo() != "" || len(q.GetBy()) != 2 {
+		t.Errorf("asked %v", q)
 	}
 	w.answer("channels", func(proto.Message) proto.Message {
 		return &messages.ChannelList{Channels: []*messages.RegisterChannel{{Name: "cli", Kind: messages.ChannelKind_CHANNEL_KIND_INTERACTIVE}}}

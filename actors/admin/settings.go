@@ -196,6 +196,11 @@ func (f *face) resetSource(_ http.ResponseWriter, r *http.Request) (any, *refusa
 	return f.change(r, &messages.ResetSource{Name: r.PathValue("name")})
 }
 
+// useSource is POST /api/v1/providers/{name}/use.
+func (f *face) useSource(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
+	return f.change(r, &messages.UseSource{Name: r.PathValue("name")})
+}
+
 // change does what is answered with Ok, and shows what sources there are then.
 func (f *face) change(r *http.Request, m proto.Message) (any, *refusal) {
 	if _, no := ask[*messages.Ok](f, context.WithoutCancel(r.Context()), askLimit, "providers", m); no != nil {

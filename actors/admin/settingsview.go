@@ -55,7 +55,14 @@ func sourceView(s *messages.SourceView) api.SourceView {
 	return api.SourceView{
 		Source: source(s.GetSpec()), State: s.GetState(), CoolingUntil: moment(s.GetCoolingUntilUs()),
 		LastFailure: failure(s.GetLastFailure()), Active: int(s.GetActive()), Calls: s.GetCalls(),
-		Failed: s.GetFailed(), HasKey: s.GetHasKey(),
+		Failed: s.GetFailed(), HasKey: s.GetHasKey(), Keys: some(s.GetKeys(), sourceKey),
+		Vision: s.GetSpec().GetVision(), Audio: s.GetSpec().GetAudio(), Tools: s.GetSpec().GetTools(),
+	}
+}
+
+func sourceKey(k *messages.KeyView) api.SourceKey {
+	return api.SourceKey{
+		Place: int(k.GetPlace()), State: k.GetState(), CoolingUntil: moment(k.GetCoolingUntilUs()), LastFailure: failure(k.GetLastFailure()),
 	}
 }
 

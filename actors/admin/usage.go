@@ -2,6 +2,7 @@ package admin
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -75,3 +76,45 @@ func (u *usage) show() *api.Tokens {
 	})
 	return t
 }
+
+// usage is GET /api/v1/usage.
+func (f *face) usage(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
+	q := &messages.QueryUsage{From: r.URL.Query().Get("from"), To: r.URL.Query().Get("to")}
+	if by := r.URL.Query().Get("by"); by != "" {
+		q.By = strings.Split(by, ",")
+	}
+	got, no := ask[*messages.UsageAnswer](f, r.Context(), askLimit, "providers", q)
+	if no != nil {
+		return nil, no
+	}
+	out := usageReport(got)
+	out.Tokens = api.Tokens{Since: f.deps.Started.UTC(), Models: []api.ModelUsage{}, Tasks: map[string]uint64{}}
+	if t := f.tokens.Load(); t != nil {
+		out.Tokens = *t
+	}
+	return out, nil
+}
+
+func usageReport(a *messages.UsageAnswer) *api.UsageReport {
+	return &api.UsageReport{
+		From: a.GetFrom(), To: a.GetTo(), Currency: a.GetCurrency(), Cut: a.GetCut(),
+		Rows: list(a.GetRows(), usageRow), Total: usageRow(a.GetTotal()),
+		Budgets: list(a.GetBudgets(), func(b *messages.Budget) api.Budget {
+			return api.Budget{Period: b.GetPeriod(), Limit: money(b.GetLimitMicros()), Spent: money(b.GetSpentMicros()), Ends: moment(b.GetEndsUs())}
+		}),
+	}
+}
+
+func usageRow(r *messages.UsageRow) api.UsageRow {
+	out := api.UsageRow{
+		Day: r.GetDay(), Source: r.GetSource(), Model: r.GetModel(), Agent: r.GetAgent(), Channel: r.GetChannel(),
+		Conversation: r.GetConversation(), Calls: r.GetCalls(), Failed: r.GetFailed(), Cost: money(r.GetCostMicros()), Unpriced: r.GetUnpriced(),
+	}
+	if t := tokens(r.GetUsage()); t != nil {
+		out.Usage = *t
+	}
+	return out
+}
+
+// money gives millionths of the unit of money as a number of units.
+func money(micros int64) float64 { return float64(micros) / 1e6 }

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -120,15 +122,24 @@ func (d Deps) ask(q usage.Query) (usage.Sums, error) {
 	return d.Usage.Ask(q)
 }
 
+// host is that of an address, which tells servers apart: one has several paths.
+func host(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return base
+	}
+	return strings.Replace(u.Host, "localhost", "127.0.0.1", 1)
+}
+
 // find leaves out the servers that are configured already.
 func (d Deps) find(ctx context.Context, e find) found {
 	out := found{Ask: e.Ask}
 	taken := make(map[string]bool)
 	for _, s := range *d.Book.sources.Load() {
-		taken[s.BaseURL] = true
+		taken[host(s.BaseURL)] = true
 	}
 	for _, s := range d.Client.FindLocal(ctx, d.Locals) {
-		if !taken[s.GetBaseUrl()] {
+		if !taken[host(s.GetBaseUrl())] {
 			out.Specs = append(out.Specs, s)
 		}
 	}

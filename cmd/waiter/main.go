@@ -83,7 +83,7 @@ type cli struct {
 	Plugins   pluginsCmd   `cmd:"" help:"The plugins of the node."`
 	Events    eventsCmd    `cmd:"" help:"Show events as they come."`
 	Logs      logsCmd      `cmd:"" help:"Show the log of the node."`
-	Usage     usageCmd     `cmd:"" help:"Show tokens used since the node started."`
+	Usage     usageCmd     `cmd:"" help:"Show the tokens and the money that models took."`
 	Nodes     nodesCmd     `cmd:"" help:"Show the nodes of the agent."`
 	Channels  channelsCmd  `cmd:"" help:"Show the channels."`
 }

@@ -110,32 +110,6 @@ func (s *stopCmd) Run(c *console, node *client.Client) error {
 	return c.show(got, func() { c.printf("%s\n", stopText(got)) })
 }
 
-type usageCmd struct{}
-
-func (*usageCmd) Run(c *console, node *client.Client) error {
-	u, err := node.Usage(c.ctx)
-	if err != nil {
-		return err
-	}
-	return c.show(u, func() {
-		t := &table{
-			head:  []string{"SOURCE", "MODEL", "ROUNDS", "FAILED", "PROMPT", "CACHED", "OUTPUT", "REASONING", "TOTAL"},
-			right: map[int]bool{2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true},
-			less:  []int{5, 7, 3, 2},
-		}
-		if len(u.Models) == 0 {
-			c.printf("no model was asked yet\n")
-		}
-		for _, m := range u.Models {
-			t.add(m.Source, m.Model, m.Rounds, m.Failed, m.Prompt, m.Cached, m.Output, m.Reasoning, m.Total)
-		}
-		if len(t.rows) > 0 {
-			t.write(c)
-		}
-		c.printf("%s\n", c.paint(quiet, "since "+u.Since.Local().Format(time.DateTime)))
-	})
-}
-
 type nodesCmd struct{}
 
 func (*nodesCmd) Run(c *console, node *client.Client) error {

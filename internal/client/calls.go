@@ -164,6 +164,11 @@ func (c *Client) ResetSource(ctx context.Context, name string) (*Sources, error)
 	return call[Sources](ctx, c, "POST", root+"/providers/"+url.PathEscape(name)+"/reset", nil)
 }
 
+// UseSource puts a source first.
+func (c *Client) UseSource(ctx context.Context, name string) (*Sources, error) {
+	return call[Sources](ctx, c, "POST", root+"/providers/"+url.PathEscape(name)+"/use", nil)
+}
+
 // RemoveSource forgets a source.
 func (c *Client) RemoveSource(ctx context.Context, name string) (*Sources, error) {
 	return call[Sources](ctx, c, "DELETE", root+"/providers/"+url.PathEscape(name), nil)
@@ -184,9 +189,26 @@ func (c *Client) Status(ctx context.Context) (*Status, error) {
 	return call[Status](ctx, c, "GET", root+"/status", nil)
 }
 
-// Usage counts tokens since the process started.
-func (c *Client) Usage(ctx context.Context) (*Tokens, error) {
-	return call[Tokens](ctx, c, "GET", root+"/usage", nil)
+// UsageQuery says what usage is asked for: days as 2027-03-01, empty means from the first of this month until today; By
+// names fields among day, source, model, agent, channel, conversation.
+type UsageQuery struct {
+	From, To string
+	By       []string
+}
+
+// Usage tells what model calls used.
+func (c *Client) Usage(ctx context.Context, q UsageQuery) (*UsageReport, error) {
+	v := url.Values{}
+	for name, value := range map[string]string{"from": q.From, "to": q.To, "by": strings.Join(q.By, ",")} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	path := root + "/usage"
+	if len(v) > 0 {
+		path += "?" + v.Encode()
+	}
+	return call[UsageReport](ctx, c, "GET", path, nil)
 }
 
 // Health asks whether the scheduler answers.

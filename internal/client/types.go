@@ -29,7 +29,6 @@ type (
 	Status        = api.Status
 	Ledger        = api.Ledger
 	Health        = api.Health
-	Tokens        = api.Tokens
 	Memory        = api.Memory
 	MemoryEvent   = api.MemoryEvent
 	Fact          = api.Fact
@@ -51,6 +50,8 @@ type (
 	ChatResponse  = api.ChatResponse
 	Models        = api.Models
 	ModelUsage    = api.ModelUsage
+	UsageReport   = api.UsageReport
+	UsageRow      = api.UsageRow
 	MemoryFigures = api.MemoryFigures
 	Timer         = api.Timer
 	Timers        = api.Timers

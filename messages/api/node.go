@@ -242,7 +242,7 @@ type Health struct {
 	TookMS float64 `json:"took_ms,omitempty"`
 }
 
-// Tokens answers GET /api/v1/usage: tokens since the process started.
+// Tokens counts since the process started.
 type Tokens struct {
 	Since  time.Time    `json:"since"`
 	Models []ModelUsage `json:"models"`

@@ -89,6 +89,22 @@ type SourceView struct {
 	Calls        uint64    `json:"calls"`
 	Failed       uint64    `json:"failed"`
 	HasKey       bool      `json:"has_key"`
+	// Keys stand for themselves, where there are several.
+	Keys []SourceKey `json:"keys,omitempty"`
+	// Vision, Audio and Tools say what it takes.
+	Vision bool `json:"vision"`
+	Audio  bool `json:"audio"`
+	Tools  bool `json:"tools"`
+}
+
+// SourceKey shows how one of several keys stands; the key itself is never shown.
+type SourceKey struct {
+	// Place among the keys, from 1.
+	Place int `json:"place"`
+	// State: ready, cooling, broken.
+	State        string    `json:"state"`
+	CoolingUntil time.Time `json:"cooling_until,omitzero"`
+	LastFailure  *Failure  `json:"last_failure,omitempty"`
 }
 
 // Sources answers GET /api/v1/providers.
