@@ -121,7 +121,9 @@ func TestNothingGoesWithoutAPolicyOrBeforeItsEnd(t *testing.T) {
 	if known(r, "a") || !known(r, "b") || len(r.pending("")) != 1 {
 		t.Errorf("a known %v, b known %v", known(r, "a"), known(r, "b"))
 	}
-	if got := r.at(noon, keyed("b")); !got[0].GetAccepted().GetDuplicate() {
+	again := input("other")
+	again.IdempotencyKey = "key b"
+	if got := r.at(noon, acceptInput(again, 0)); !got[0].GetAccepted().GetDuplicate() || got[0].GetAccepted().GetInputId() != "b" {
 		t.Error("the key of an open task was forgotten")
 	}
 	p, err := r.l.Pending(&messages.LedgerPending{})

@@ -88,7 +88,7 @@ func TestBudgetThatCannotBeKept(t *testing.T) {
 	p.Budget = 4 << 20
 	r.l.SetPolicy(p)
 	rounds := 0
-	for r.round(noon) {
+	for r.round(noon) && rounds < 10 {
 		rounds++
 	}
 	if rounds != maxPressure {
