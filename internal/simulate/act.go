@@ -196,6 +196,11 @@ func (w *world) setTimer(a action) {
 // asked is a person who sees that somebody must decide about a call. Some decide at once, some later, some only when
 // everything else is done.
 func (w *world) asked(a *messages.Approval) {
+	call := a.GetCall().GetCallId()
+	w.outside.asked[call] = true
+	if a.GetState() == messages.ApprovalState_APPROVAL_STATE_ALLOWED {
+		w.outside.allowed[call] = true
+	}
 	if a.GetState() != messages.ApprovalState_APPROVAL_STATE_PENDING {
 		return
 	}

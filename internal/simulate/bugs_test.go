@@ -195,6 +195,17 @@ var planted = []struct {
 		}
 		return e
 	})},
+	{"a parked turn is never woken", "progress", sends("guard", without[*messages.ApprovalsDecided])},
+	{"a call runs though a person must be asked", "approval", deafen("turn", func(e kit.Event) kit.Event {
+		if v, ok := e.Msg.(*messages.CallVerdicts); ok {
+			v = proto.CloneOf(v)
+			for _, one := range v.GetVerdicts() {
+				one.Verdict = messages.Verdict_VERDICT_ALLOW
+			}
+			e.Msg = v
+		}
+		return e
+	})},
 	{"a turn dies on a message that it should bear", "panic", deafen("turn", func(e kit.Event) kit.Event {
 		if _, ok := e.Msg.(*messages.Resume); ok {
 			panic("resumed")

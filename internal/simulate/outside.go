@@ -16,6 +16,8 @@ type outside struct {
 	runs map[string]int
 	// read are the texts that the model had before it when it answered, by task.
 	read map[string]map[string]bool
+	// asked are the calls that people were asked about, allowed those that they allowed.
+	asked, allowed map[string]bool
 	// sent are the outputs that reached people, by output id, in order.
 	sent map[string][]sending
 	// down are the channels that take nothing now.
@@ -32,12 +34,15 @@ type sending struct {
 }
 
 func newOutside(seed uint64) *outside {
-	return &outside{seed: seed, over: map[string]int{}, runs: map[string]int{}, read: map[string]map[string]bool{}, sent: map[string][]sending{}, down: map[string]bool{}}
+	return &outside{seed: seed, over: map[string]int{}, runs: map[string]int{}, asked: map[string]bool{}, allowed: map[string]bool{}, read: map[string]map[string]bool{}, sent: map[string][]sending{}, down: map[string]bool{}}
 }
 
 // acted notes the effect of a call.
 func (o *outside) acted(call, tool string) {
 	o.runs[call]++
+	if o.asked[call] && !o.allowed[call] {
+		o.violate("approval", "call %s of %s took effect, and nobody has allowed it", call, tool)
+	}
 	if o.runs[call] > 1 && effectOf(tool) == messages.ToolEffect_TOOL_EFFECT_ONCE {
 		o.violate("once", "call %s of %s took effect %d times", call, tool, o.runs[call])
 	}
