@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bufio"
+	"encoding/json"
 	"net/http"
 	"os"
 	"strings"
@@ -35,7 +36,6 @@ func TestWhoMayAsk(t *testing.T) {
 		{"wrong token", "/api/v1/nodes", here, "", good + "x", 401, "unauthorized"},
 		{"another scheme", "/api/v1/nodes", here, "", "Basic " + w.door.Token(), 401, "unauthorized"},
 		{"metrics without token", "/metrics", here, "", "", 401, "unauthorized"},
-		{"completions without token", "/v1/models", here, "", "", 401, "unauthorized"},
 		{"foreign host", "/api/v1/nodes", "evil.example" + port, "", good, 421, "foreign_host"},
 		{"foreign host, open route", "/readyz", "evil.example" + port, "", "", 421, "foreign_host"},
 		{"localhost on another port", "/api/v1/nodes", "localhost:1", "", good, 421, "foreign_host"},
@@ -66,6 +66,22 @@ func TestWhoMayAsk(t *testing.T) {
 				t.Error("401 does not say what it wants")
 			}
 		})
+	}
+	for header, value := range map[string]string{"X-None": "", "X-Api-Key": w.door.Token() + "x", "Authorization": "Basic " + w.door.Token()} {
+		r, _ := http.NewRequest("GET", "http://"+here+"/v1/models", nil)
+		r.Header.Set(header, value)
+		res, b := w.send(w.over(false), r)
+		var e api.ChatError
+		if json.Unmarshal(b, &e) != nil || res.StatusCode != 401 || e.Error.Code != "unauthorized" || e.Error.Type != "authentication_error" {
+			t.Errorf("completions with %q: %d %s", header, res.StatusCode, b)
+		}
+	}
+	for path, out := range map[string]bool{"/v1/models": false, "/api/v1/nodes": true} { // such a key is for those interfaces alone
+		r, _ := http.NewRequest("GET", "http://"+here+path, nil)
+		r.Header.Set("X-Api-Key", w.door.Token())
+		if res, b := w.send(w.over(false), r); (res.StatusCode == 401) != out {
+			t.Errorf("%s with a key: %d %s", path, res.StatusCode, b)
+		}
 	}
 	r, _ := http.NewRequest("GET", "http://homed/api/v1/nodes", nil)
 	r.Header.Set("Origin", "http://homed")

@@ -38,6 +38,9 @@ func (f *face) admit(v *visitor, r *http.Request) (admitted, *refusal) {
 			"Run the client as that user, or use TCP with the token.")
 	}
 	header := r.Header.Get("Authorization")
+	if key := r.Header.Get("X-Api-Key"); header == "" && key != "" && strings.HasPrefix(r.URL.Path, "/v1/") {
+		header = "Bearer " + key // as clients of /v1/messages write it
+	}
 	scheme, token, _ := strings.Cut(header, " ")
 	token = strings.TrimSpace(token)
 	switch {

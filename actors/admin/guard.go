@@ -173,7 +173,8 @@ func shared(w http.ResponseWriter, r *http.Request, origin string) bool {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-Conversation, X-Request-Id, Idempotency-Key")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, X-Conversation, X-Request-Id, Idempotency-Key, "+
+		"X-Api-Key, Anthropic-Version")
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true

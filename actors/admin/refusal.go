@@ -124,6 +124,10 @@ func (f *face) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 		f.log().Error("request failed", "request_id", id, "route", r.Pattern, "cause", cause)
 	}
 	f.retryAfter(w, no)
+	if theirs := vendorError(r, no); theirs != nil {
+		writeJSON(w, no.status, theirs)
+		return
+	}
 	writeJSON(w, no.status, body)
 }
 

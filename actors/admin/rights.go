@@ -32,6 +32,7 @@ var rights = map[string]right{
 	"POST /api/v1/stop":         forAskers,
 	"GET /api/v1/events":        forAskers,
 	"POST /v1/chat/completions": forAskers,
+	"POST /v1/messages":         forAskers,
 	"GET /v1/models":            forAskers,
 
 	"PUT /api/v1/scheduler/{id}":          forAskers,

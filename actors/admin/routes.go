@@ -92,6 +92,7 @@ func (f *face) others() map[string]http.Handler {
 		"GET /api/v1/events":        http.HandlerFunc(f.events),
 		"GET /api/v1/backup":        http.HandlerFunc(f.backup),
 		"POST /v1/chat/completions": http.HandlerFunc(f.chat),
+		"POST /v1/messages":         http.HandlerFunc(f.messages),
 		"GET /metrics":              f.deps.Metrics.Handler(),
 	}
 }

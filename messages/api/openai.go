@@ -5,6 +5,7 @@ import "encoding/json"
 // ChatRequest is the body of POST /v1/chat/completions, as far as the agent heeds it; further fields are allowed and
 // ignored, since clients send many.
 type ChatRequest struct {
+	ChatWishes
 	// Model names an agent: "homeagent" or "main", or the path of a resident. Empty means main.
 	Model string `json:"model"`
 	// Messages: the last one of role user becomes the input; the agent has its own memory of what came before.
@@ -16,6 +17,19 @@ type ChatRequest struct {
 	} `json:"stream_options"`
 	// User becomes the conversation; the header X-Conversation goes before it.
 	User string `json:"user"`
+}
+
+// ChatWishes are fields that would change what an answer is, and that an agent with tools and a memory of its own can not
+// grant: each is refused by name where it asks for something.
+type ChatWishes struct {
+	Tools          []json.RawMessage `json:"tools,omitempty"`
+	Functions      []json.RawMessage `json:"functions,omitempty"`
+	N              *int              `json:"n,omitempty"`
+	Logprobs       bool              `json:"logprobs,omitempty"`
+	Modalities     []string          `json:"modalities,omitempty"`
+	ResponseFormat *struct {
+		Type string `json:"type"`
+	} `json:"response_format,omitempty"`
 }
 
 // ChatTurn is one message of a ChatRequest.
