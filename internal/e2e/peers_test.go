@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -153,29 +154,56 @@ func secretly(key string) func() configs.Secret {
 	return func() configs.Secret { return configs.NewSecret(key) }
 }
 
-// runScript runs a client script of testdata/peers against an address and returns what it wrote, one line of JSON a step.
-func runScript(t testing.TB, name string, env ...string) []map[string]any {
-	t.Helper()
-	node, modules := peerProgram(t, "")
-	// A script finds packages only above itself, so it runs where they are.
-	source, err := os.ReadFile(filepath.Join("testdata/peers", name))
+// visit is a client of testdata/peers at work against a node.
+type visit struct {
+	name string
+	// steps of it to run, in order.
+	steps string
+	// stdin of the script; nil is empty.
+	stdin io.Reader
+}
+
+// replies is what a script wrote of its steps: by the name of the step, one line of JSON.
+type replies map[string]map[string]any
+
+// run runs a script against a node.
+func (n *node) run(s visit) replies {
+	n.t.Helper()
+	node, modules := peerProgram(n.t, "")
+	source, err := os.ReadFile(filepath.Join("testdata/peers", s.name))
 	if err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(bounded(t), node, "--input-type=module", "-")
-	cmd.Dir, cmd.Stdin = filepath.Dir(modules), strings.NewReader(string(source))
-	cmd.Env = append(cleanEnv(), env...)
+	// A script finds packages only above itself; one without a file, above the folder that it runs in.
+	cmd := exec.CommandContext(bounded(n.t), node, "--input-type=module", "-e", string(source))
+	cmd.Dir, cmd.Stdin = filepath.Dir(modules), s.stdin
+	token := strings.TrimPrefix(n.auth().Get("Authorization"), "Bearer ")
+	cmd.Env = append(cleanEnv(), "PEER_BASE=http://"+n.state().HTTP, "PEER_KEY="+token, "PEER_STEPS="+s.steps)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", name, err, out, errs.String())
+		n.t.Fatalf("%s %s: %v\n%s%s", s.name, s.steps, err, out, errs.String())
 	}
-	var steps []map[string]any
+	all := replies{}
 	for line := range strings.Lines(string(out)) {
 		var step map[string]any
-		decodeJSON(t, line, &step)
-		steps = append(steps, step)
+		decodeJSON(n.t, line, &step)
+		all[step["step"].(string)] = step
 	}
-	return steps
+	return all
+}
+
+// is checks fields of a step, given as names and values in turn.
+func (h replies) is(t testing.TB, step string, want ...any) {
+	t.Helper()
+	got, ok := h[step]
+	if !ok {
+		t.Errorf("the step %s did not run", step)
+	}
+	for i := 0; i < len(want); i += 2 {
+		if v := fmt.Sprint(got[want[i].(string)]); v != fmt.Sprint(want[i+1]) {
+			t.Errorf("%s: %s is %v, want %v, in %v", step, want[i], v, want[i+1], got)
+		}
+	}
 }
