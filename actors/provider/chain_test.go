@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -301,5 +302,57 @@ func TestUsage(t *testing.T) {
 	}
 	if _, err := w.rt.Ask(w.ctx, kit.Path(provider.Kind), &messages.QueryUsage{From: "yesterday"}); kit.Code(err) != "bad_query" {
 		t.Errorf("%v", err)
+	}
+}
+
+// 64 streams at once, half of them cancelled in the middle: afterwards nothing of
+// them is left but the connections that are kept for the next.
+func TestManyStreams(t *testing.T) {
+	const streams, kept, resting = 64, 8, 16
+	v := vendor(t, providertest.Step{Text: []string{"one ", "two"}, Hold: providertest.Hold{Middle: "go"}})
+	w := newWorld(t, nil, source("a", v.URL(), "max_concurrent", "64")...)
+	w.states()
+	before := runtime.NumGoroutine()
+	heap := uint64(0)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for round := range 3 {
+		v.Shut("go")
+		for i := range streams {
+			w.complete(fmt.Sprintf("t/%d/%d", round, i), "hello")
+		}
+		await(t, v, providertest.Held, (round+1)*streams)
+		for i := 0; i < streams; i += 2 {
+			w.send(&messages.CancelCompletion{CallId: fmt.Sprintf("t/%d/%d", round, i), Reason: "stop"})
+		}
+		await(t, v, providertest.Closed, (round+1)*streams/2)
+		v.Open("go")
+		for got := 0; got < streams/2; {
+			if d, ok := (<-w.in).(*messages.CompletionDone); ok {
+				got++
+				if d.GetResult().GetText() != "one two" {
+					t.Errorf("%v", d)
+				}
+			}
+		}
+		s := w.ask(&messages.ListSources{ConfiguredOnly: true}).(*messages.SourceList).GetSources()[0]
+		if s.GetActive() != 0 || s.GetFailed() != 0 || s.GetState() != "ready" {
+			t.Errorf("round %d: %v", round, s)
+		}
+		// A kept connection has two goroutines here and one at the server, and some workers rest before they end.
+		for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before+3*kept+resting+2; <-tick.C {
+			if time.Now().After(deadline) {
+				t.Fatalf("round %d: %d goroutines, %d before", round, runtime.NumGoroutine(), before)
+			}
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		if round == 0 {
+			heap = m.HeapAlloc
+		}
+		if m.HeapAlloc > heap+4<<20 {
+			t.Errorf("round %d: %d bytes, %d after the first", round, m.HeapAlloc, heap)
+		}
 	}
 }
