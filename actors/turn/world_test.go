@@ -43,9 +43,11 @@ type world struct {
 	held    []kit.Event
 	verdict func(*messages.CheckCalls, *messages.ToolInvocation) *messages.CallVerdict // nil: all may run
 	guardE  *messages.Error
-	decide  func()         // what people do once the turn has parked; then it is entered again. nil: nobody decides
+	decide  func() // what people do once the turn has parked; then it is entered again. nil: nobody decides
+	watch   func(*messages.SteerTaken)
 	absent  string         // nobody is at this path
 	result  string         // of tools; empty: what they have done
+	obeys   bool           // the owners of tools cancel and detach calls whose results are on their way
 	taint   messages.Taint // of tool results; unspecified: trusted
 	ledgerE *messages.Error
 	sendE   *messages.Error
@@ -272,16 +274,35 @@ func (w *world) reply(s kit.Send) []kit.Event {
 		w.parked = append(w.parked, m)
 	case *messages.CancelTool:
 		w.cancels = append(w.cancels, "tool "+m.GetCallId()+" "+m.GetReason())
+		w.replace(m.GetCallId(), &messages.ToolResult{Error: &messages.ToolError{Reason: "cancelled"}})
 	case *messages.DetachCall:
 		w.cancels = append(w.cancels, "detach "+m.GetCallId())
+		w.replace(m.GetCallId(), &messages.ToolResult{
+			Content: `{"handle":"` + m.GetCallId() + `","state":"running"}`, Taint: messages.Taint_TAINT_TRUSTED,
+		})
 	case *messages.CancelCompletion:
 		w.cancels = append(w.cancels, "completion "+m.GetCallId()+" "+m.GetReason())
 	case *messages.Suspended, *messages.Resumed, *messages.SteerTaken:
+		if taken, ok := m.(*messages.SteerTaken); ok && w.watch != nil {
+			w.watch(taken)
+		}
 		w.answers = append(w.answers, string(m.ProtoReflect().Descriptor().Name()))
 	default:
 		w.t.Fatalf("nobody knows %T", s.Msg)
 	}
 	return nil
+}
+
+// replace lets a result that is on its way be another one: its owner has heard of the preemption first.
+func (w *world) replace(call string, r *messages.ToolResult) {
+	for i, e := range w.queue {
+		old, ok := e.Msg.(*messages.ToolResult)
+		if !ok || old.GetCallId() != call || !w.obeys {
+			continue
+		}
+		r.CallId, r.Name = old.GetCallId(), old.GetName()
+		w.queue[i].Msg = r
+	}
 }
 
 // judge is guard's answer.
