@@ -363,6 +363,16 @@ func TestBadSourcesAndRequests(t *testing.T) {
 	}
 	_, err = r.client.Stream(t.Context(), r.src, &messages.CompletionRequest{}, providers.Hooks{})
 	wantKind(t, err, "invalid_request")
+	for _, q := range []*messages.CompletionRequest{
+		{Messages: providertest.Ask("x").Messages, Thinking: "hard"},
+		{Messages: providertest.Ask("x").Messages, ToolChoice: "some"},
+		{Messages: providertest.Ask("x").Messages, ToolChoice: "tool:"},
+	} {
+		_, err = r.client.Stream(t.Context(), r.src, q, providers.Hooks{})
+		if f := ofKind(t, err, "invalid_request"); !strings.Contains(f.Message, "legal are") {
+			t.Errorf("%v", f)
+		}
+	}
 	r.client.Close()
 	if _, err = r.stream(t.Context(), "x", providers.Hooks{}); !errors.Is(err, providers.ErrClosed) {
 		t.Errorf("after Close: %v", err)

@@ -2,6 +2,8 @@ package providers
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -94,5 +96,13 @@ func checkRequest(req *messages.CompletionRequest) error {
 			return fmt.Errorf("%w: message %d has no role", ErrRequest, i)
 		}
 	}
-	return nil
+	if t := req.GetThinking(); t != "" && !slices.Contains(Efforts, t) {
+		return fmt.Errorf("%w: thinking %.40q; legal are %s", ErrRequest, t, strings.Join(Efforts, ", "))
+	}
+	switch c := req.GetToolChoice(); {
+	case c == "", c == "auto", c == "none", c == "required", strings.HasPrefix(c, "tool:") && len(c) > len("tool:"):
+		return nil
+	default:
+		return fmt.Errorf("%w: tool_choice %.40q; legal are auto, none, required, tool:NAME", ErrRequest, c)
+	}
 }

@@ -3,6 +3,8 @@
 -- again. Items are put down with place(), finished with places() and walked with
 -- weave().
 
+local read = use("_read")
+
 -- place notes where an item stands. state.said counts the bytes of text so far,
 -- state.called the calls.
 local function place(state, item)
@@ -31,7 +33,7 @@ end
 -- till is given the text up to there, which is its own. A text that was changed
 -- since has no places any more: then the items come first.
 local function weave(m, put)
-  local items = m.replay and json.decode(m.replay) or {}
+  local items = read.items(m)
   local same = true
   for _, item in ipairs(items) do same = same and (not item.of or item.of == #m.text) end
   local said, called = 0, 0

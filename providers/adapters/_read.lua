@@ -29,4 +29,16 @@ local function vectors(body)
   return out
 end
 
-return { str = str, num = num, list = list, vectors = vectors }
+-- items gives the replay material of a message, with an empty table in the place
+-- of what is none.
+local function items(m)
+  local out = {}
+  for i, item in ipairs(list(m.replay and json.decode(m.replay))) do
+    if type(item) ~= "table" then item = {} end
+    for _, name in ipairs({ "at", "calls", "till", "of" }) do item[name] = num(item[name]) end
+    out[i] = item
+  end
+  return out
+end
+
+return { items = items, str = str, num = num, list = list, vectors = vectors }

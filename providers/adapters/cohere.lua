@@ -159,7 +159,7 @@ local function assistant(m)
   if m.text ~= "" then out.content = m.text end
   if #m.calls == 0 then return out end
   -- The plan goes back with its calls; without calls it is no field.
-  for i, item in ipairs(m.replay and json.decode(m.replay) or {}) do
+  for i, item in ipairs(read.items(m)) do
     if item.type == "tool_plan" then out.tool_plan = json.pick(m.replay, i, "plan") end
   end
   out.tool_calls = json.array()

@@ -264,14 +264,13 @@ end
 -- recall puts back what the server wants to see again of its own reasoning.
 local function recall(m, out, want)
   if want == "never" then return end
-  local items = m.replay and json.decode(m.replay) or {}
-  for i, item in ipairs(items) do
+  for i, item in ipairs(read.items(m)) do
     if item.type == "reasoning_content" then
       out.reasoning_content = m.reasoning or ""
     elseif item.type == "reasoning_details" then
       out.reasoning_details = json.pick(m.replay, i, "details")
     elseif item.type == "think_tags" then
-      out.content = item.open .. (m.reasoning or "") .. item.close .. m.text
+      out.content = (str(item.open) or "") .. (m.reasoning or "") .. (str(item.close) or "") .. m.text
     elseif item.type == "content" and item.thinking then
       out.content = json.array()
       out.content[1] = { type = "thinking", thinking = { { type = "text", text = m.reasoning or "" } }, signature = item.signature, closed = true }

@@ -17,7 +17,16 @@ func (e *Engine) Try(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return a.(*adapter).try(ctx)
+	return tried(ctx, a)
+}
+
+// tried runs the functions of an adapter that lives in this process.
+func tried(ctx context.Context, a providers.Adapter) error {
+	here, ok := a.(*adapter)
+	if !ok {
+		return nil
+	}
+	return here.try(ctx)
 }
 
 // try runs each function of an adapter once on something small, so that what

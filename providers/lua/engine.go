@@ -32,6 +32,10 @@ const freshFor = time.Second
 type Engine struct {
 	dir string
 	log *slog.Logger
+	// rules may be nil.
+	rules *Rules
+	// given are files that take the place of a folder.
+	given fs.FS
 	// fresh is freshFor, but for tests.
 	fresh time.Duration
 
@@ -46,11 +50,26 @@ type Engine struct {
 // broken file breaks only its own adapter and those that build on it. A file that
 // is changed, added or removed later is noticed within a second. The error is
 // that of reading the folder.
-func New(dir string, log *slog.Logger) (*Engine, error) {
+//
+// All scripts run in this process; Guarded is for folders that others write to.
+func New(dir string, log *slog.Logger) (*Engine, error) { return Guarded(dir, log, nil) }
+
+// Guarded is New with rules about the files of dir, which are asked again at each
+// look at the folder.
+func Guarded(dir string, log *slog.Logger, rules *Rules) (*Engine, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{dir: dir, log: log, fresh: freshFor}
+	e := &Engine{dir: dir, log: log, rules: rules, fresh: freshFor}
+	return e, e.Reload()
+}
+
+// Given is New with files in memory in place of a folder, by their names.
+func Given(files map[string][]byte, log *slog.Logger) (*Engine, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{given: memory(files), log: log, fresh: freshFor}
 	return e, e.Reload()
 }
 
@@ -69,8 +88,13 @@ func (e *Engine) Reload() error {
 			return err
 		}
 	}
+	if e.given != nil {
+		if err := e.fill(next, e.given, ""); err != nil {
+			return err
+		}
+	}
 	for _, b := range next.sorted() {
-		if b.own { // somebody wrote it here: say at once what is wrong with it
+		if b.own && !b.strange() { // somebody wrote it here: say at once what is wrong with it
 			if _, err := b.open(); err != nil {
 				e.log.Warn("adapter is broken", "file", b.file, "error", err)
 			}
@@ -98,6 +122,9 @@ func (e *Engine) fingerprint() (string, error) {
 		if info, err := os.Stat(filepath.Join(e.dir, name)); err == nil {
 			fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 		}
+	}
+	if e.rules != nil && e.rules.Print != nil {
+		b.WriteString(e.rules.Print())
 	}
 	return b.String(), nil
 }
@@ -131,7 +158,7 @@ func (e *Engine) fill(into shelf, files fs.FS, prefix string) error {
 	}
 	for _, name := range names {
 		key := strings.TrimSuffix(name, ".lua")
-		into[key] = &book{key: key, name: name, file: prefix + name, files: files, own: prefix != "embedded/", log: e.log, shelf: into}
+		into[key] = &book{key: key, name: name, file: prefix + name, files: files, own: prefix != "embedded/", log: e.log, shelf: into, rules: e.rules}
 	}
 	return nil
 }
@@ -203,7 +230,7 @@ func (e *Engine) List() []Status {
 			out = append(out, Status{Info: providers.Info{Name: b.key, File: b.file}, Err: broken(b.key, err).Message})
 			continue
 		}
-		out = append(out, Status{Info: a.info})
+		out = append(out, Status{Info: a.Info()})
 	}
 	return out
 }
@@ -249,5 +276,5 @@ func (e *Engine) Check(ctx context.Context, path string) (providers.Info, error)
 	if err != nil {
 		return providers.Info{}, err
 	}
-	return a.info, a.try(ctx)
+	return a.Info(), tried(ctx, a)
 }

@@ -24,6 +24,9 @@ type adapter struct {
 // Info implements providers.Adapter.
 func (a *adapter) Info() providers.Info { return a.info }
 
+// close drops the interpreters that are idle.
+func (a *adapter) close() { a.pool.Close() }
+
 // Open implements providers.Adapter. The interpreter is the call's own until
 // Close, so that two streams can never mix.
 func (a *adapter) Open(ctx context.Context, src *providers.Source, req *providers.Request, fetch providers.Fetch) (providers.Exchange, error) {

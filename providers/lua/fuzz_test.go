@@ -2,6 +2,7 @@ package lua_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -134,4 +135,69 @@ func TestOddities(t *testing.T) {
 			feed(t, a, &src, []byte(odd), "contentBlockDelta", 400)
 		}
 	}
+}
+
+// FuzzRequests makes requests of any texts, arguments, schemas and replay
+// material for any adapter that is built in: each must become valid JSON.
+func FuzzRequests(f *testing.F) {
+	e := engine(f, "")
+	var all []providers.Adapter
+	for _, s := range e.List() {
+		if s.Info.Local || !s.Info.Chat {
+			continue
+		}
+		a, err := e.Adapter(s.Info.Name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	odd := []struct {
+		words, args, schema, replay, model string
+		effort                             uint8
+	}{
+		{"hi", `{"a":1}`, `{"type":"object"}`, `[{"type":"thinking","item":{"type":"thinking","thinking":"x"},"at":1,"calls":1,"of":2}]`, "claude-opus-4-6", 5},
+		{"", ``, ``, `[{"type":"thought_signature","signature":"c2ln","call":true},{"type":"thought_signature","signature":"x","till":2,"of":2}]`, "gemini-3-pro", 0},
+		{" ", `[]`, `{"anyOf":[{}],"$defs":{"a":5},"required":5}`, `[5,null,"x",[]]`, "o3", 6},
+		{"\xff", `{"a":`, `[]`, `{"a":1}`, "grok-4", 1},
+		{"a", `5`, `5`, `5`, "", 2},
+		{"ab", `{}`, `{"properties":[]}`, `[{"type":"reasoning","item":{"encrypted_content":"x"},"at":-5,"calls":"x","of":2},{"type":"think_tags"},{"type":"tool_plan"},{"type":"reasoning_details"}]`, "m", 3},
+	}
+	for i := range all {
+		for _, s := range odd {
+			f.Add(s.words, s.args, s.schema, s.replay, s.model, s.effort, uint8(i))
+		}
+	}
+	f.Fuzz(func(t *testing.T, words, args, schema, replay, model string, effort, which uint8) {
+		say := text(words)
+		q := &messages.CompletionRequest{
+			CallId: "c", Thinking: providers.Efforts[int(effort)%len(providers.Efforts)], OutputSchemaJson: []byte(schema), ToolChoice: "tool:" + words,
+			Messages: []*messages.ChatMessage{
+				{Role: messages.Role_ROLE_SYSTEM, Parts: say},
+				{Role: messages.Role_ROLE_ASSISTANT, Parts: say, Reasoning: words, Replay: []byte(replay), ReplaySource: "s"},
+				{Role: messages.Role_ROLE_USER, Parts: say},
+				{
+					Role: messages.Role_ROLE_ASSISTANT, Parts: say, Reasoning: words, Replay: []byte(replay), ReplaySource: "s",
+					Calls: []*messages.ToolInvocation{{VendorId: words, Name: model, ArgumentsJson: []byte(args)}, {VendorId: words, Name: words, ArgumentsJson: []byte(args)}},
+				},
+				{Role: messages.Role_ROLE_TOOL, VendorCallId: words, ToolName: model, Parts: say},
+			},
+			Tools: []*messages.ToolDef{{Name: words, Description: words, ParametersJson: []byte(schema)}, {Name: "x", ParametersJson: []byte(args)}},
+		}
+		a := all[int(which)%len(all)]
+		fitted, _ := providers.Fit(q, "s", a.Info())
+		src := providers.Source{Name: "s", Adapter: a.Info().Name, Model: model, BaseURL: "https://model.invalid/v1"}
+		x, err := a.Open(t.Context(), &src, &providers.Request{CompletionRequest: fitted, Stream: true}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", src.Adapter, err)
+		}
+		defer x.Close()
+		p, err := x.Prepare(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", src.Adapter, err)
+		}
+		if !json.Valid(p.Body) {
+			t.Fatalf("%s: %s", src.Adapter, p.Body)
+		}
+	})
 }

@@ -44,6 +44,7 @@ func TestRecordings(t *testing.T) {
 func TestFixtures(t *testing.T) {
 	for _, family := range providertest.Families() {
 		t.Run(family, func(t *testing.T) {
+			t.Parallel()
 			recs, err := providertest.Fixtures(family)
 			if err != nil {
 				t.Fatal(err)

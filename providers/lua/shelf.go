@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"sync"
 
 	"homeagent/internal/luavm"
+	"homeagent/providers"
 )
 
 // shelf holds what was found at one reading, by name.
@@ -28,8 +30,11 @@ func (s shelf) sorted() []*book {
 func (s shelf) close() {
 	for _, b := range s {
 		b.mu.Lock()
-		if b.adapter != nil {
-			b.adapter.pool.Close()
+		if c, ok := b.adapter.(interface{ close() }); ok {
+			c.close()
+		}
+		if b.apart != nil {
+			b.apart.Close()
 		}
 		b.mu.Unlock()
 	}
@@ -46,24 +51,57 @@ type book struct {
 	own   bool
 	log   *slog.Logger
 	shelf shelf
+	// rules say whose scripts run here; nil lets all.
+	rules *Rules
+
+	load sync.Once
+	src  []byte
+	lost error
 
 	once sync.Once
 	prog *luavm.Program
 	err  error
 
-	mu      sync.Mutex
-	opened  bool
-	adapter *adapter
+	mu     sync.Mutex
+	opened bool
+	// adapter is an *adapter, or what apart gave.
+	adapter providers.Adapter
+	apart   Apart
 	failed  error
+	// leans tells that a file which may not run here was asked for while this one was loaded; under mu.
+	leans bool
+}
+
+// strange tells that the file may not run in this process: it comes from the data
+// folder, and nobody has said that it may.
+func (b *book) strange() bool {
+	if !b.own || b.rules == nil {
+		return false
+	}
+	src, err := b.source()
+	return err == nil && !b.rules.Trusted(b.name, Sum(src))
+}
+
+// source gives the text of the file, as it was when it was first asked for.
+func (b *book) source() ([]byte, error) {
+	b.load.Do(func() { b.src, b.lost = b.read() })
+	return b.src, b.lost
 }
 
 // compile reads and compiles the file.
 func (b *book) compile() (*luavm.Program, error) {
-	b.once.Do(func() { b.prog, b.err = b.read() })
+	b.once.Do(func() {
+		src, err := b.source()
+		if err != nil {
+			b.err = err
+			return
+		}
+		b.prog, b.err = luavm.Compile(b.file, src)
+	})
 	return b.prog, b.err
 }
 
-func (b *book) read() (*luavm.Program, error) {
+func (b *book) read() ([]byte, error) {
 	info, err := fs.Stat(b.files, b.name)
 	if err != nil {
 		return nil, err
@@ -74,22 +112,68 @@ func (b *book) read() (*luavm.Program, error) {
 	if info.Size() > maxFile {
 		return nil, fmt.Errorf("%s: larger than %d bytes", b.file, maxFile)
 	}
-	src, err := fs.ReadFile(b.files, b.name)
+	f, err := b.files.Open(b.name)
 	if err != nil {
 		return nil, err
 	}
-	return luavm.Compile(b.file, src)
+	defer f.Close()
+	// It may have grown since.
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(src) > maxFile {
+		err = fmt.Errorf("%s: larger than %d bytes", b.file, maxFile)
+	}
+	return src, err
 }
 
 // open gives the adapter in the file, or why there is none.
-func (b *book) open() (*adapter, error) {
+func (b *book) open() (providers.Adapter, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.opened {
-		b.adapter, b.failed = b.make()
-		b.opened = true
+	if b.opened {
+		return b.adapter, b.failed
 	}
+	b.opened = true
+	if !b.strange() {
+		a, err := b.make()
+		if err == nil && !b.leans {
+			b.adapter = a
+			return a, nil
+		}
+		if a != nil {
+			a.pool.Close()
+		}
+		if b.failed = err; !b.leans {
+			return nil, err
+		}
+	}
+	b.adapter, b.failed = b.elsewhere()
 	return b.adapter, b.failed
+}
+
+// elsewhere gives the adapter from another process, which gets all files of the
+// folder: this one may build on any of them.
+func (b *book) elsewhere() (providers.Adapter, error) {
+	files := make(map[string][]byte)
+	for _, other := range b.shelf {
+		if !other.own {
+			continue
+		}
+		src, err := other.source()
+		if err != nil {
+			if other == b {
+				return nil, err
+			}
+			continue // it is missing there as it is here
+		}
+		files[other.name] = src
+	}
+	b.log.Info("an adapter runs in a process of its own until somebody confirms its file", "file", b.file, "adapter", b.key)
+	apart, err := b.rules.Apart(b.key, files)
+	if err != nil {
+		return nil, err
+	}
+	b.apart = apart
+	return apart, nil
 }
 
 func (b *book) make() (*adapter, error) {
@@ -142,6 +226,10 @@ func (b *book) use(name string) (*luavm.Program, error) {
 	}
 	if !ok {
 		return nil, fmt.Errorf("there is no file %s.lua to use", name)
+	}
+	if other.strange() {
+		b.leans = true // noted here as well: a script may catch the error
+		return nil, fmt.Errorf("%s may not run in this process", other.file)
 	}
 	return other.compile()
 }

@@ -201,7 +201,9 @@ func (x *exchange) message(m *messages.ChatMessage) luavm.Value {
 	optional("call_id", m.GetVendorCallId())
 	optional("name", m.GetToolName())
 	optional("reasoning", m.GetReasoning())
-	optional("replay", string(m.GetReplay()))
+	if luavm.Valid(m.GetReplay()) == nil {
+		optional("replay", string(m.GetReplay()))
+	}
 	if m.GetFailed() {
 		out.Set("failed", luavm.Boolean(true))
 	}
