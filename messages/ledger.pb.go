@@ -187,6 +187,8 @@ const (
 	JournalKind_JOURNAL_KIND_PARKED JournalKind = 10
 	// A running call went on under a handle; its result as the model sees it follows as tool_result.
 	JournalKind_JOURNAL_KIND_DETACHED JournalKind = 11
+	// The output of the turn was sent. Older journals say it by a committed entry of attempt 2.
+	JournalKind_JOURNAL_KIND_SENT JournalKind = 12
 )
 
 // Enum value maps for JournalKind.
@@ -204,6 +206,7 @@ var (
 		9:  "JOURNAL_KIND_RESUMED",
 		10: "JOURNAL_KIND_PARKED",
 		11: "JOURNAL_KIND_DETACHED",
+		12: "JOURNAL_KIND_SENT",
 	}
 	JournalKind_value = map[string]int32{
 		"JOURNAL_KIND_UNSPECIFIED":  0,
@@ -218,6 +221,7 @@ var (
 		"JOURNAL_KIND_RESUMED":      9,
 		"JOURNAL_KIND_PARKED":       10,
 		"JOURNAL_KIND_DETACHED":     11,
+		"JOURNAL_KIND_SENT":         12,
 	}
 )
 
@@ -2682,7 +2686,7 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\n" +
 	"END_FAILED\x10\x04\x12\x11\n" +
 	"\rEND_DUPLICATE\x10\x05\x12\x0f\n" +
-	"\vEND_EXPIRED\x10\x06*\xd7\x02\n" +
+	"\vEND_EXPIRED\x10\x06*\xee\x02\n" +
 	"\vJournalKind\x12\x1c\n" +
 	"\x18JOURNAL_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14JOURNAL_KIND_STARTED\x10\x01\x12\x18\n" +
@@ -2696,7 +2700,8 @@ const file_messages_ledger_proto_rawDesc = "" +
 	"\x14JOURNAL_KIND_RESUMED\x10\t\x12\x17\n" +
 	"\x13JOURNAL_KIND_PARKED\x10\n" +
 	"\x12\x19\n" +
-	"\x15JOURNAL_KIND_DETACHED\x10\vB\x14Z\x12homeagent/messagesb\x06proto3"
+	"\x15JOURNAL_KIND_DETACHED\x10\v\x12\x15\n" +
+	"\x11JOURNAL_KIND_SENT\x10\fB\x14Z\x12homeagent/messagesb\x06proto3"
 
 var (
 	file_messages_ledger_proto_rawDescOnce sync.Once

@@ -198,13 +198,26 @@ func stageProps(w *world, path string) (kit.Props, error) {
 		if path != "stages/"+stages.Name(s) {
 			continue
 		}
-		var handlers []stages.Handler
-		if s == messages.Stage_STAGE_BEFORE_TOOLCALL {
-			handlers = append(handlers, stages.DenyTools(w.denied))
-		}
-		return stages.Props(s, handlers), nil
+		return stages.Props(s, w.handlers(s)), nil
 	}
 	return kit.Props{}, fmt.Errorf("no stage stands at %q", path)
+}
+
+// handlers are those of a stage. They are the same as long as the node runs.
+func (w *world) handlers(s messages.Stage) []stages.Handler {
+	if s == messages.Stage_STAGE_BEFORE_TOOLCALL {
+		return []stages.Handler{stages.DenyTools(w.denied)}
+	}
+	return nil
+}
+
+// idleStages are the stages without handlers; turns need not ask them.
+func (w *world) idleStages() map[messages.Stage]bool {
+	idle := map[messages.Stage]bool{}
+	for _, s := range stages.All() {
+		idle[s] = len(w.handlers(s)) == 0
+	}
+	return idle
 }
 
 func agentRows() []Row {

@@ -186,7 +186,7 @@ func (w *world) turnSettings() turn.Settings {
 	w.warnGuessed(guessed)
 	return turn.Settings{
 		Persona: w.persona(s), Rounds: s.Int(configs.KeyAgentMaxToolTurns),
-		PromptTokens: prompt, Window: window,
+		PromptTokens: prompt, Window: window, Idle: w.idleStages(),
 		History:      s.Int(configs.KeyAgentMaxContextSize), Recalled: recalled,
 		Zone: s.Location(), Call: s.Duration(configs.KeyAgentToolTimeout),
 	}

@@ -44,6 +44,8 @@ type Settings struct {
 	Recalled int
 	// MaxTokens of an answer; zero leaves it to the source.
 	MaxTokens int
+	// Idle names the stages that have no handlers and get none while the turn runs.
+	Idle map[messages.Stage]bool
 	// Zone in which times are told to the model; default UTC.
 	Zone *time.Location
 	// Ask is how long an actor of this node may take to answer; default 30 s. Stages get StageAsk, default 5 min: their

@@ -45,6 +45,15 @@ func (w *world) play1(n int) bool {
 	return len(w.finished) == 0
 }
 
+// idleStages: no stage has handlers.
+var idleStages = func() map[messages.Stage]bool {
+	idle := map[messages.Stage]bool{}
+	for s := messages.Stage_STAGE_ON_INPUT; s <= messages.Stage_STAGE_AFTER_OUTPUT; s++ {
+		idle[s] = true
+	}
+	return idle
+}()
+
 func (w *world) turn() *machine { return w.machine.(*machine) }
 
 // wantSame checks that a disturbed run has come out like an undisturbed one.
@@ -152,11 +161,16 @@ func TestDisturbedLikeUndisturbed(t *testing.T) {
 		"crash":                func(w *world) { crash(w, false) },
 		"crash, unsynced lost": func(w *world) { crash(w, true) },
 	}
-	for _, name := range slices.Sorted(maps.Keys(modes)) {
-		t.Run(name, func(t *testing.T) {
+	names := slices.Sorted(maps.Keys(modes))
+	for i := range 2 * len(names) {
+		name, idle := names[i/2], i%2 == 1
+		t.Run(fmt.Sprintf("%s, idle stages %v", name, idle), func(t *testing.T) {
 			phases := map[messages.Phase]int{}
 			for n := 0; ; n++ {
 				w := scripted(t)
+				if idle {
+					w.settings.Idle = idleStages
+				}
 				if !w.play1(n) {
 					break
 				}
@@ -176,7 +190,8 @@ func TestDisturbedLikeUndisturbed(t *testing.T) {
 				w.wantSame(fmt.Sprintf("%s after %d events, in %s", name, n, word(phase)), want)
 			}
 			for p := onInput; p <= afterOutput; p++ {
-				if phases[p] == 0 {
+				passed := idle && (p == onInput || p == preAction || p == postAction || p == prompting || p == beforeOutput || p == afterOutput)
+				if phases[p] == 0 && !passed {
 					t.Errorf("nothing was tried in %s", word(p))
 				}
 			}
@@ -309,5 +324,65 @@ func TestR8CancelMidBatch(t *testing.T) {
 	}
 	if places < 12 {
 		t.Fatalf("only %d places", places)
+	}
+}
+
+// Stages without handlers are not asked; people see that they were passed all the same, and the mark of the sent output is
+// on its way to the ledger before the end of the task is.
+func TestIdleStages(t *testing.T) {
+	run := func(idle map[messages.Stage]bool) (*world, []string) {
+		w := newWorld(t)
+		w.tools = []*messages.ToolDef{tool("a", once, finishes, false)}
+		w.model = byRound([]string{"a"}, "Done.")
+		w.settings.Idle = idle
+		var passed []string
+		w.stage = func(m *messages.RunStage) *messages.StageContext {
+			if idle[m.GetStage()] {
+				t.Errorf("%s was asked", stageName(m.GetStage()))
+			}
+			return nil
+		}
+		w.published = func(e *messages.AgentEvent) {
+			if e.GetType() == messages.EventType_EVENT_TYPE_STAGE {
+				passed = append(passed, e.GetText())
+			}
+		}
+		w.begin("idle_"+fmt.Sprint(len(idle) > 0), nil)
+		w.all()
+		w.script.Done()
+		w.wantEnd(answered, "ok", "Done.")
+		return w, passed
+	}
+	a, asked := run(nil)
+	b, idle := run(idleStages)
+	if fmt.Sprint(asked) != fmt.Sprint(idle) || len(asked) != 8 {
+		t.Errorf("stages %v and %v", asked, idle)
+	}
+	if b.steps >= a.steps-8 || a.receipts != 1 || b.receipts != 1 || len(a.journal) != len(b.journal) {
+		t.Errorf("%d steps and %d without stages, receipts %d and %d", a.steps, b.steps, a.receipts, b.receipts)
+	}
+}
+
+// A stop while the output is sent, and one that ends the turn, leave an idle last stage alone too.
+func TestIdleAfterOutput(t *testing.T) {
+	for _, stop := range []bool{false, true} {
+		w := newWorld(t)
+		w.settings.Idle = idleStages
+		w.hold = func(s kit.Send) bool { _, ok := s.Msg.(*messages.SendOutput); return ok }
+		if stop {
+			w.hold = isComplete
+		}
+		w.begin("", nil)
+		w.all()
+		w.step(kit.Event{From: schedAddr, Msg: &messages.Cancel{Generation: 5, End: stopped, Reason: "stop"}})
+		w.release()
+		if stop {
+			w.wantEnd(stopped, "stop", "Stopped.")
+		} else {
+			w.wantEnd(answered, "ok", "Hello.")
+		}
+		if (w.receipts == 1) == stop {
+			t.Errorf("stop %v: %d receipts", stop, w.receipts)
+		}
 	}
 }

@@ -219,7 +219,7 @@ func TestRecoverTranscripts(t *testing.T) {
 			return e.GetKind() == messages.JournalKind_JOURNAL_KIND_COMMITTED
 		},
 		"recover_sent": func(e *messages.JournalEntry) bool {
-			return e.GetKind() == messages.JournalKind_JOURNAL_KIND_COMMITTED && e.GetAttempt() == 2
+			return e.GetKind() == messages.JournalKind_JOURNAL_KIND_SENT
 		},
 	}
 	newRun := func(t *testing.T) *world {
@@ -308,7 +308,7 @@ func FuzzReplay(f *testing.F) {
 		w.tools = []*messages.ToolDef{tool("a", once, finishes, false)}
 		for i := 0; i+1 < len(data); i += 2 {
 			e := &messages.JournalEntry{
-				Kind: messages.JournalKind(data[i] % 12), Round: int32(data[i+1] % 8), Attempt: int32(data[i+1] / 8 % 3),
+				Kind: messages.JournalKind(data[i] % 14), Round: int32(data[i+1] % 8), Attempt: int32(data[i+1] / 8 % 3),
 			}
 			id := fmt.Sprintf("T1/%d/c0", e.GetRound())
 			switch e.GetKind() {
@@ -337,4 +337,21 @@ func FuzzReplay(f *testing.F) {
 			t.Errorf("finished %d times from %v", len(w.finished), sent.GetTask().GetJournal())
 		}
 	})
+}
+
+// A journal of an older node says by a second committed entry that the output was sent.
+func TestOldSentMark(t *testing.T) {
+	w := newWorld(t)
+	w.begin("", nil)
+	w.all()
+	for _, e := range w.journal {
+		if e.GetKind() == messages.JournalKind_JOURNAL_KIND_SENT {
+			e.Kind, e.Attempt = messages.JournalKind_JOURNAL_KIND_COMMITTED, 2
+		}
+	}
+	w.crash(len(w.journal))
+	w.wantEnd(answered, "ok", "Hello.")
+	if len(w.sends) != 1 {
+		t.Errorf("%d sends", len(w.sends))
+	}
 }

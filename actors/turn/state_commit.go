@@ -228,10 +228,17 @@ func (m *machine) onOutputSent(s *messages.OutputSent) {
 	if r.GetAtUs() == 0 {
 		r.AtUs = m.now.UnixMicro()
 	}
-	m.execute([]*messages.LedgerOp{
+	ops := []*messages.LedgerOp{
 		{Op: &messages.LedgerOp_Sent{Sent: r}},
-		m.entry(&messages.JournalEntry{Kind: messages.JournalKind_JOURNAL_KIND_COMMITTED, Attempt: 2, Round: int32(m.round)}),
-	})
+		m.entry(&messages.JournalEntry{Kind: messages.JournalKind_JOURNAL_KIND_SENT, Attempt: 1, Round: int32(m.round)}),
+	}
+	if m.cancel == nil && !m.set.Idle[messages.Stage_STAGE_AFTER_OUTPUT] {
+		m.execute(ops)
+		return
+	}
+	// The end of the task comes right behind it and is synced: one sync is enough for both.
+	m.add(kit.Send{To: m.deps.Ledger, Msg: &messages.LedgerExecute{Silent: true, Ops: ops}})
+	m.become(afterOutput)
 }
 
 // onSendFailed says that the answer stands and is not sent, or not known as sent; its intent stays and is tried again.
@@ -270,12 +277,14 @@ func (m *machine) end(end messages.End, reason, text string) {
 	if end == messages.End_END_STOPPED {
 		outcome = "stopped"
 	}
-	c := &messages.StageContext{FinalText: text, Outcome: outcome}
-	m.fillContext(c)
-	m.add(kit.Send{
-		To:  m.stageAddress(messages.Stage_STAGE_AFTER_OUTPUT),
-		Msg: &messages.RunStage{Stage: messages.Stage_STAGE_AFTER_OUTPUT, Context: c},
-	})
+	if !m.set.Idle[messages.Stage_STAGE_AFTER_OUTPUT] {
+		c := &messages.StageContext{FinalText: text, Outcome: outcome}
+		m.fillContext(c)
+		m.add(kit.Send{
+			To:  m.stageAddress(messages.Stage_STAGE_AFTER_OUTPUT),
+			Msg: &messages.RunStage{Stage: messages.Stage_STAGE_AFTER_OUTPUT, Context: c},
+		})
+	}
 	m.finish(end, reason, text)
 }
 

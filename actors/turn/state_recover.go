@@ -54,6 +54,8 @@ func replay(entries []*messages.JournalEntry) past {
 			} else {
 				p.committed = e
 			}
+		case messages.JournalKind_JOURNAL_KIND_SENT:
+			p.sent = true
 		case messages.JournalKind_JOURNAL_KIND_SUSPENDED:
 			p.suspended = true
 		case messages.JournalKind_JOURNAL_KIND_PARKED:

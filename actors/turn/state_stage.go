@@ -14,10 +14,15 @@ func stageName(s messages.Stage) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "STAGE_"))
 }
 
-// runStage asks a stage's actor; its answer comes to onStageDone. c is completed with what all stages see.
+// runStage asks a stage's actor; its answer comes to onStageDone. c is completed with what all stages see. A stage without
+// handlers answers with what it was given, so that it need not be asked.
 func (m *machine) runStage(s messages.Stage, c *messages.StageContext) {
 	m.fillContext(c)
 	m.stageFrom = m.now
+	if m.set.Idle[s] {
+		m.onStageDone(&messages.StageDone{Stage: s, Context: c})
+		return
+	}
 	m.ask(stageName(s), m.stageAddress(s), &messages.RunStage{Stage: s, Context: c}, m.set.StageAsk)
 }
 

@@ -34,23 +34,24 @@ type world struct {
 
 	settings Settings
 
-	model   func(*messages.CompletionRequest) *messages.CompletionResult
-	tools   []*messages.ToolDef
-	past    []*messages.Event
-	recall  *messages.RecallResult
-	stage   func(*messages.RunStage) *messages.StageContext
-	hold    func(kit.Send) bool // true: the answer is kept back
-	held    []kit.Event
-	verdict func(*messages.CheckCalls, *messages.ToolInvocation) *messages.CallVerdict // nil: all may run
-	guardE  *messages.Error
-	decide  func() // what people do once the turn has parked; then it is entered again. nil: nobody decides
-	watch   func(*messages.SteerTaken)
-	absent  string         // nobody is at this path
-	result  string         // of tools; empty: what they have done
-	obeys   bool           // the owners of tools cancel and detach calls whose results are on their way
-	taint   messages.Taint // of tool results; unspecified: trusted
-	ledgerE *messages.Error
-	sendE   *messages.Error
+	model     func(*messages.CompletionRequest) *messages.CompletionResult
+	tools     []*messages.ToolDef
+	past      []*messages.Event
+	recall    *messages.RecallResult
+	stage     func(*messages.RunStage) *messages.StageContext
+	hold      func(kit.Send) bool // true: the answer is kept back
+	held      []kit.Event
+	verdict   func(*messages.CheckCalls, *messages.ToolInvocation) *messages.CallVerdict // nil: all may run
+	guardE    *messages.Error
+	decide    func() // what people do once the turn has parked; then it is entered again. nil: nobody decides
+	watch     func(*messages.SteerTaken)
+	published func(*messages.AgentEvent)
+	absent    string         // nobody is at this path
+	result    string         // of tools; empty: what they have done
+	obeys     bool           // the owners of tools cancel and detach calls whose results are on their way
+	taint     messages.Taint // of tool results; unspecified: trusted
+	ledgerE   *messages.Error
+	sendE     *messages.Error
 
 	journal  []*messages.JournalEntry
 	synced   int // entries that a crash cannot lose
@@ -168,6 +169,10 @@ func (w *world) step(e kit.Event) {
 		switch f := f.(type) {
 		case kit.Send:
 			w.receive(f)
+		case kit.Publish:
+			if w.published != nil {
+				w.published(f.Event)
+			}
 		case kit.Reply:
 			w.answers = append(w.answers, fmt.Sprintf("%T", f.Msg))
 		case kit.Stop:
