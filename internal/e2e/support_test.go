@@ -107,13 +107,20 @@ type tape struct {
 	err    error
 	stop   context.CancelFunc
 	over   chan struct{}
+	hear   func(e *api.Event)
 }
 
 // tape begins to record; after is an event id to replay from, or empty.
 func (n *node) tape(after string) *tape {
 	n.t.Helper()
+	return n.tapeOf(after, nil)
+}
+
+// tapeOf records events of some types, all if there are none. hear is called with each, one after another, unless nil.
+func (n *node) tapeOf(after string, hear func(e *api.Event), types ...string) *tape {
+	n.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	st, err := n.dial().Events(ctx, client.StreamOptions{After: after, Once: true})
+	st, err := n.dial().Events(ctx, client.StreamOptions{After: after, Once: true, Types: types})
 	if err != nil {
 		cancel()
 		n.t.Fatal(err)
@@ -123,7 +130,7 @@ func (n *node) tape(after string) *tape {
 		cancel()
 		n.t.Fatalf("the stream does not begin with ready: %+v %v", first, err)
 	}
-	r := &tape{t: n.t, news: make(chan struct{}), stop: cancel, over: make(chan struct{})}
+	r := &tape{t: n.t, news: make(chan struct{}), stop: cancel, over: make(chan struct{}), hear: hear}
 	go r.run(st)
 	n.t.Cleanup(func() {
 		cancel()
@@ -151,6 +158,9 @@ func (r *tape) run(st *client.Stream) {
 		r.mu.Unlock()
 		if err != nil {
 			return
+		}
+		if f.Event != nil && r.hear != nil {
+			r.hear(f.Event)
 		}
 	}
 }

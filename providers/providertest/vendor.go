@@ -118,8 +118,8 @@ type Said struct {
 	ID    string
 }
 
-// Serve lets a function answer from now on in place of a script. It is called by many goroutines at a time. Requests and
-// events are recorded no more, so that a long run does not grow.
+// Serve lets a function answer from now on in place of a script. It is called by many goroutines at a time. Requests are
+// recorded no more, so that a long run does not grow; events are.
 func (v *Vendor) Serve(f func(Question) Step) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -159,9 +159,6 @@ func (v *Vendor) wake() {
 func (v *Vendor) happened(e Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.serve != nil {
-		return
-	}
 	e.At = time.Now()
 	v.events = append(v.events, e)
 	v.wake()
