@@ -404,7 +404,19 @@ type RecalledItem struct {
 	// Conversation it comes from.
 	Conversation string `protobuf:"bytes,7,opt,name=conversation,proto3" json:"conversation,omitempty"`
 	// Taint of what it was said or learnt from; unspecified counts as foreign.
-	Taint         Taint `protobuf:"varint,8,opt,name=taint,proto3,enum=homeagent.v1.Taint" json:"taint,omitempty"`
+	Taint Taint `protobuf:"varint,8,opt,name=taint,proto3,enum=homeagent.v1.Taint" json:"taint,omitempty"`
+	// What spoke for it, the weightiest first: its parts of the score before they were fused.
+	Channels []*ChannelScore `protobuf:"bytes,9,rep,name=channels,proto3" json:"channels,omitempty"`
+	// How far it bears on the question, 0 to 1; comparable between questions, unlike score.
+	Relevance float64 `protobuf:"fixed64,10,opt,name=relevance,proto3" json:"relevance,omitempty"`
+	// Task in which it was said; for a fact the event or block that it was learnt from.
+	Source string `protobuf:"bytes,11,opt,name=source,proto3" json:"source,omitempty"`
+	// Names of the entities from the question to the fact; empty for what was said.
+	Path []string `protobuf:"bytes,12,rep,name=path,proto3" json:"path,omitempty"`
+	// Words of the question that it holds, as the index has them.
+	Matched []string `protobuf:"bytes,13,rep,name=matched,proto3" json:"matched,omitempty"`
+	// Id of a later item that tells otherwise; empty while none is known.
+	SupersededBy  string `protobuf:"bytes,14,opt,name=superseded_by,json=supersededBy,proto3" json:"superseded_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -495,6 +507,103 @@ func (x *RecalledItem) GetTaint() Taint {
 	return Taint_TAINT_UNSPECIFIED
 }
 
+func (x *RecalledItem) GetChannels() []*ChannelScore {
+	if x != nil {
+		return x.Channels
+	}
+	return nil
+}
+
+func (x *RecalledItem) GetRelevance() float64 {
+	if x != nil {
+		return x.Relevance
+	}
+	return 0
+}
+
+func (x *RecalledItem) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *RecalledItem) GetPath() []string {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *RecalledItem) GetMatched() []string {
+	if x != nil {
+		return x.Matched
+	}
+	return nil
+}
+
+func (x *RecalledItem) GetSupersededBy() string {
+	if x != nil {
+		return x.SupersededBy
+	}
+	return ""
+}
+
+// ChannelScore is what one way of searching says for an item.
+type ChannelScore struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name: words, window, session, speaker, answer, question, length, time, number, agent, vector, graph.
+	Channel string `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	// Its part of the fused score; below zero when it speaks against the item.
+	Score         float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChannelScore) Reset() {
+	*x = ChannelScore{}
+	mi := &file_messages_completion_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChannelScore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChannelScore) ProtoMessage() {}
+
+func (x *ChannelScore) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_completion_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChannelScore.ProtoReflect.Descriptor instead.
+func (*ChannelScore) Descriptor() ([]byte, []int) {
+	return file_messages_completion_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ChannelScore) GetChannel() string {
+	if x != nil {
+		return x.Channel
+	}
+	return ""
+}
+
+func (x *ChannelScore) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
 // CompletionRequest is a request to a model, free of any vendor's form. Made by turn.
 type CompletionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -533,7 +642,7 @@ type CompletionRequest struct {
 
 func (x *CompletionRequest) Reset() {
 	*x = CompletionRequest{}
-	mi := &file_messages_completion_proto_msgTypes[2]
+	mi := &file_messages_completion_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -545,7 +654,7 @@ func (x *CompletionRequest) String() string {
 func (*CompletionRequest) ProtoMessage() {}
 
 func (x *CompletionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[2]
+	mi := &file_messages_completion_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -558,7 +667,7 @@ func (x *CompletionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionRequest.ProtoReflect.Descriptor instead.
 func (*CompletionRequest) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{2}
+	return file_messages_completion_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CompletionRequest) GetCallId() string {
@@ -683,7 +792,7 @@ type Complete struct {
 
 func (x *Complete) Reset() {
 	*x = Complete{}
-	mi := &file_messages_completion_proto_msgTypes[3]
+	mi := &file_messages_completion_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +804,7 @@ func (x *Complete) String() string {
 func (*Complete) ProtoMessage() {}
 
 func (x *Complete) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[3]
+	mi := &file_messages_completion_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +817,7 @@ func (x *Complete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Complete.ProtoReflect.Descriptor instead.
 func (*Complete) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{3}
+	return file_messages_completion_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Complete) GetRequest() *CompletionRequest {
@@ -774,7 +883,7 @@ type CancelCompletion struct {
 
 func (x *CancelCompletion) Reset() {
 	*x = CancelCompletion{}
-	mi := &file_messages_completion_proto_msgTypes[4]
+	mi := &file_messages_completion_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +895,7 @@ func (x *CancelCompletion) String() string {
 func (*CancelCompletion) ProtoMessage() {}
 
 func (x *CancelCompletion) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[4]
+	mi := &file_messages_completion_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +908,7 @@ func (x *CancelCompletion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCompletion.ProtoReflect.Descriptor instead.
 func (*CancelCompletion) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{4}
+	return file_messages_completion_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CancelCompletion) GetCallId() string {
@@ -835,7 +944,7 @@ type RequestSent struct {
 
 func (x *RequestSent) Reset() {
 	*x = RequestSent{}
-	mi := &file_messages_completion_proto_msgTypes[5]
+	mi := &file_messages_completion_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +956,7 @@ func (x *RequestSent) String() string {
 func (*RequestSent) ProtoMessage() {}
 
 func (x *RequestSent) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[5]
+	mi := &file_messages_completion_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +969,7 @@ func (x *RequestSent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestSent.ProtoReflect.Descriptor instead.
 func (*RequestSent) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{5}
+	return file_messages_completion_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RequestSent) GetCallId() string {
@@ -915,7 +1024,7 @@ type Delta struct {
 
 func (x *Delta) Reset() {
 	*x = Delta{}
-	mi := &file_messages_completion_proto_msgTypes[6]
+	mi := &file_messages_completion_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -927,7 +1036,7 @@ func (x *Delta) String() string {
 func (*Delta) ProtoMessage() {}
 
 func (x *Delta) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[6]
+	mi := &file_messages_completion_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -940,7 +1049,7 @@ func (x *Delta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delta.ProtoReflect.Descriptor instead.
 func (*Delta) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{6}
+	return file_messages_completion_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Delta) GetCallId() string {
@@ -988,7 +1097,7 @@ type ToolDelta struct {
 
 func (x *ToolDelta) Reset() {
 	*x = ToolDelta{}
-	mi := &file_messages_completion_proto_msgTypes[7]
+	mi := &file_messages_completion_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1109,7 @@ func (x *ToolDelta) String() string {
 func (*ToolDelta) ProtoMessage() {}
 
 func (x *ToolDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[7]
+	mi := &file_messages_completion_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1122,7 @@ func (x *ToolDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolDelta.ProtoReflect.Descriptor instead.
 func (*ToolDelta) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{7}
+	return file_messages_completion_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolDelta) GetIndex() int32 {
@@ -1072,7 +1181,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_messages_completion_proto_msgTypes[8]
+	mi := &file_messages_completion_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1193,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[8]
+	mi := &file_messages_completion_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1206,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{8}
+	return file_messages_completion_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Usage) GetInput() int64 {
@@ -1187,7 +1296,7 @@ type CompletionFailure struct {
 
 func (x *CompletionFailure) Reset() {
 	*x = CompletionFailure{}
-	mi := &file_messages_completion_proto_msgTypes[9]
+	mi := &file_messages_completion_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1308,7 @@ func (x *CompletionFailure) String() string {
 func (*CompletionFailure) ProtoMessage() {}
 
 func (x *CompletionFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[9]
+	mi := &file_messages_completion_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1321,7 @@ func (x *CompletionFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionFailure.ProtoReflect.Descriptor instead.
 func (*CompletionFailure) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{9}
+	return file_messages_completion_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CompletionFailure) GetKind() ErrorKind {
@@ -1274,7 +1383,7 @@ type CompletionResult struct {
 
 func (x *CompletionResult) Reset() {
 	*x = CompletionResult{}
-	mi := &file_messages_completion_proto_msgTypes[10]
+	mi := &file_messages_completion_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1395,7 @@ func (x *CompletionResult) String() string {
 func (*CompletionResult) ProtoMessage() {}
 
 func (x *CompletionResult) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[10]
+	mi := &file_messages_completion_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1408,7 @@ func (x *CompletionResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionResult.ProtoReflect.Descriptor instead.
 func (*CompletionResult) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{10}
+	return file_messages_completion_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CompletionResult) GetText() string {
@@ -1394,7 +1503,7 @@ type CompletionDone struct {
 
 func (x *CompletionDone) Reset() {
 	*x = CompletionDone{}
-	mi := &file_messages_completion_proto_msgTypes[11]
+	mi := &file_messages_completion_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1515,7 @@ func (x *CompletionDone) String() string {
 func (*CompletionDone) ProtoMessage() {}
 
 func (x *CompletionDone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[11]
+	mi := &file_messages_completion_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1528,7 @@ func (x *CompletionDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionDone.ProtoReflect.Descriptor instead.
 func (*CompletionDone) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{11}
+	return file_messages_completion_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CompletionDone) GetCallId() string {
@@ -1458,7 +1567,7 @@ type CompletionAttempt struct {
 
 func (x *CompletionAttempt) Reset() {
 	*x = CompletionAttempt{}
-	mi := &file_messages_completion_proto_msgTypes[12]
+	mi := &file_messages_completion_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1579,7 @@ func (x *CompletionAttempt) String() string {
 func (*CompletionAttempt) ProtoMessage() {}
 
 func (x *CompletionAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_completion_proto_msgTypes[12]
+	mi := &file_messages_completion_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1592,7 @@ func (x *CompletionAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionAttempt.ProtoReflect.Descriptor instead.
 func (*CompletionAttempt) Descriptor() ([]byte, []int) {
-	return file_messages_completion_proto_rawDescGZIP(), []int{12}
+	return file_messages_completion_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CompletionAttempt) GetSource() string {
@@ -1521,7 +1630,7 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\treasoning\x18\x06 \x01(\tR\treasoning\x12\x16\n" +
 	"\x06replay\x18\a \x01(\fR\x06replay\x12#\n" +
 	"\rreplay_source\x18\b \x01(\tR\freplaySource\x12\x16\n" +
-	"\x06failed\x18\t \x01(\bR\x06failed\"\xd8\x01\n" +
+	"\x06failed\x18\t \x01(\bR\x06failed\"\x99\x03\n" +
 	"\fRecalledItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x13\n" +
@@ -1530,7 +1639,17 @@ const file_messages_completion_proto_rawDesc = "" +
 	"\x05score\x18\x05 \x01(\x01R\x05score\x12\x18\n" +
 	"\aspeaker\x18\x06 \x01(\tR\aspeaker\x12\"\n" +
 	"\fconversation\x18\a \x01(\tR\fconversation\x12)\n" +
-	"\x05taint\x18\b \x01(\x0e2\x13.homeagent.v1.TaintR\x05taint\"\x8d\x04\n" +
+	"\x05taint\x18\b \x01(\x0e2\x13.homeagent.v1.TaintR\x05taint\x126\n" +
+	"\bchannels\x18\t \x03(\v2\x1a.homeagent.v1.ChannelScoreR\bchannels\x12\x1c\n" +
+	"\trelevance\x18\n" +
+	" \x01(\x01R\trelevance\x12\x16\n" +
+	"\x06source\x18\v \x01(\tR\x06source\x12\x12\n" +
+	"\x04path\x18\f \x03(\tR\x04path\x12\x18\n" +
+	"\amatched\x18\r \x03(\tR\amatched\x12#\n" +
+	"\rsuperseded_by\x18\x0e \x01(\tR\fsupersededBy\">\n" +
+	"\fChannelScore\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\tR\achannel\x12\x14\n" +
+	"\x05score\x18\x02 \x01(\x01R\x05score\"\x8d\x04\n" +
 	"\x11CompletionRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x14\n" +
@@ -1669,56 +1788,58 @@ func file_messages_completion_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_completion_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_completion_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_messages_completion_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_messages_completion_proto_goTypes = []any{
 	(Role)(0),                 // 0: homeagent.v1.Role
 	(Finish)(0),               // 1: homeagent.v1.Finish
 	(ErrorKind)(0),            // 2: homeagent.v1.ErrorKind
 	(*ChatMessage)(nil),       // 3: homeagent.v1.ChatMessage
 	(*RecalledItem)(nil),      // 4: homeagent.v1.RecalledItem
-	(*CompletionRequest)(nil), // 5: homeagent.v1.CompletionRequest
-	(*Complete)(nil),          // 6: homeagent.v1.Complete
-	(*CancelCompletion)(nil),  // 7: homeagent.v1.CancelCompletion
-	(*RequestSent)(nil),       // 8: homeagent.v1.RequestSent
-	(*Delta)(nil),             // 9: homeagent.v1.Delta
-	(*ToolDelta)(nil),         // 10: homeagent.v1.ToolDelta
-	(*Usage)(nil),             // 11: homeagent.v1.Usage
-	(*CompletionFailure)(nil), // 12: homeagent.v1.CompletionFailure
-	(*CompletionResult)(nil),  // 13: homeagent.v1.CompletionResult
-	(*CompletionDone)(nil),    // 14: homeagent.v1.CompletionDone
-	(*CompletionAttempt)(nil), // 15: homeagent.v1.CompletionAttempt
-	(*Part)(nil),              // 16: homeagent.v1.Part
-	(*ToolInvocation)(nil),    // 17: homeagent.v1.ToolInvocation
-	(Taint)(0),                // 18: homeagent.v1.Taint
-	(*ToolDef)(nil),           // 19: homeagent.v1.ToolDef
-	(*Address)(nil),           // 20: homeagent.v1.Address
-	(*Error)(nil),             // 21: homeagent.v1.Error
+	(*ChannelScore)(nil),      // 5: homeagent.v1.ChannelScore
+	(*CompletionRequest)(nil), // 6: homeagent.v1.CompletionRequest
+	(*Complete)(nil),          // 7: homeagent.v1.Complete
+	(*CancelCompletion)(nil),  // 8: homeagent.v1.CancelCompletion
+	(*RequestSent)(nil),       // 9: homeagent.v1.RequestSent
+	(*Delta)(nil),             // 10: homeagent.v1.Delta
+	(*ToolDelta)(nil),         // 11: homeagent.v1.ToolDelta
+	(*Usage)(nil),             // 12: homeagent.v1.Usage
+	(*CompletionFailure)(nil), // 13: homeagent.v1.CompletionFailure
+	(*CompletionResult)(nil),  // 14: homeagent.v1.CompletionResult
+	(*CompletionDone)(nil),    // 15: homeagent.v1.CompletionDone
+	(*CompletionAttempt)(nil), // 16: homeagent.v1.CompletionAttempt
+	(*Part)(nil),              // 17: homeagent.v1.Part
+	(*ToolInvocation)(nil),    // 18: homeagent.v1.ToolInvocation
+	(Taint)(0),                // 19: homeagent.v1.Taint
+	(*ToolDef)(nil),           // 20: homeagent.v1.ToolDef
+	(*Address)(nil),           // 21: homeagent.v1.Address
+	(*Error)(nil),             // 22: homeagent.v1.Error
 }
 var file_messages_completion_proto_depIdxs = []int32{
 	0,  // 0: homeagent.v1.ChatMessage.role:type_name -> homeagent.v1.Role
-	16, // 1: homeagent.v1.ChatMessage.parts:type_name -> homeagent.v1.Part
-	17, // 2: homeagent.v1.ChatMessage.calls:type_name -> homeagent.v1.ToolInvocation
-	18, // 3: homeagent.v1.RecalledItem.taint:type_name -> homeagent.v1.Taint
-	3,  // 4: homeagent.v1.CompletionRequest.messages:type_name -> homeagent.v1.ChatMessage
-	19, // 5: homeagent.v1.CompletionRequest.tools:type_name -> homeagent.v1.ToolDef
-	4,  // 6: homeagent.v1.CompletionRequest.recalled:type_name -> homeagent.v1.RecalledItem
-	5,  // 7: homeagent.v1.Complete.request:type_name -> homeagent.v1.CompletionRequest
-	20, // 8: homeagent.v1.Complete.reply_to:type_name -> homeagent.v1.Address
-	10, // 9: homeagent.v1.Delta.tools:type_name -> homeagent.v1.ToolDelta
-	2,  // 10: homeagent.v1.CompletionFailure.kind:type_name -> homeagent.v1.ErrorKind
-	21, // 11: homeagent.v1.CompletionFailure.error:type_name -> homeagent.v1.Error
-	17, // 12: homeagent.v1.CompletionResult.calls:type_name -> homeagent.v1.ToolInvocation
-	1,  // 13: homeagent.v1.CompletionResult.finish:type_name -> homeagent.v1.Finish
-	11, // 14: homeagent.v1.CompletionResult.usage:type_name -> homeagent.v1.Usage
-	12, // 15: homeagent.v1.CompletionResult.failure:type_name -> homeagent.v1.CompletionFailure
-	13, // 16: homeagent.v1.CompletionDone.result:type_name -> homeagent.v1.CompletionResult
-	15, // 17: homeagent.v1.CompletionDone.attempts:type_name -> homeagent.v1.CompletionAttempt
-	12, // 18: homeagent.v1.CompletionAttempt.failure:type_name -> homeagent.v1.CompletionFailure
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	17, // 1: homeagent.v1.ChatMessage.parts:type_name -> homeagent.v1.Part
+	18, // 2: homeagent.v1.ChatMessage.calls:type_name -> homeagent.v1.ToolInvocation
+	19, // 3: homeagent.v1.RecalledItem.taint:type_name -> homeagent.v1.Taint
+	5,  // 4: homeagent.v1.RecalledItem.channels:type_name -> homeagent.v1.ChannelScore
+	3,  // 5: homeagent.v1.CompletionRequest.messages:type_name -> homeagent.v1.ChatMessage
+	20, // 6: homeagent.v1.CompletionRequest.tools:type_name -> homeagent.v1.ToolDef
+	4,  // 7: homeagent.v1.CompletionRequest.recalled:type_name -> homeagent.v1.RecalledItem
+	6,  // 8: homeagent.v1.Complete.request:type_name -> homeagent.v1.CompletionRequest
+	21, // 9: homeagent.v1.Complete.reply_to:type_name -> homeagent.v1.Address
+	11, // 10: homeagent.v1.Delta.tools:type_name -> homeagent.v1.ToolDelta
+	2,  // 11: homeagent.v1.CompletionFailure.kind:type_name -> homeagent.v1.ErrorKind
+	22, // 12: homeagent.v1.CompletionFailure.error:type_name -> homeagent.v1.Error
+	18, // 13: homeagent.v1.CompletionResult.calls:type_name -> homeagent.v1.ToolInvocation
+	1,  // 14: homeagent.v1.CompletionResult.finish:type_name -> homeagent.v1.Finish
+	12, // 15: homeagent.v1.CompletionResult.usage:type_name -> homeagent.v1.Usage
+	13, // 16: homeagent.v1.CompletionResult.failure:type_name -> homeagent.v1.CompletionFailure
+	14, // 17: homeagent.v1.CompletionDone.result:type_name -> homeagent.v1.CompletionResult
+	16, // 18: homeagent.v1.CompletionDone.attempts:type_name -> homeagent.v1.CompletionAttempt
+	13, // 19: homeagent.v1.CompletionAttempt.failure:type_name -> homeagent.v1.CompletionFailure
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_messages_completion_proto_init() }
@@ -1729,14 +1850,14 @@ func file_messages_completion_proto_init() {
 	file_messages_address_proto_init()
 	file_messages_input_proto_init()
 	file_messages_tool_proto_init()
-	file_messages_completion_proto_msgTypes[2].OneofWrappers = []any{}
+	file_messages_completion_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_completion_proto_rawDesc), len(file_messages_completion_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

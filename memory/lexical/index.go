@@ -167,16 +167,19 @@ func (x *Index) post(txn store.Txn, e *messages.Event, number uint64, body strin
 	return txn.Put(fk, encodeFigures(f))
 }
 
+func (x *Index) zone() *time.Location {
+	if x.Zone == nil {
+		return time.UTC
+	}
+	return x.Zone
+}
+
 // date spells the day of a text the ways people ask for it.
 func (x *Index) date(us int64) string {
 	if us == 0 {
 		return ""
 	}
-	zone := x.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
-	t := time.UnixMicro(us).In(zone)
+	t := time.UnixMicro(us).In(x.zone())
 	return t.Format("2 January 2006") + " " + t.Format("2006年1月2日 1月2号")
 }
 

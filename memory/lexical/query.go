@@ -8,8 +8,10 @@ type Query struct {
 	Text string
 	// Terms to look for, without repeats.
 	Terms []QueryTerm
-	// When says that it asks for a time, Count that it asks for a number.
-	When, Count bool
+	// When says that it asks for a time, Count that it asks for a number, and Asks that it asks at all.
+	When, Count, Asks bool
+
+	dates []date
 }
 
 // QueryTerm is one term of a query.
@@ -22,6 +24,13 @@ type QueryTerm struct {
 	// ask ("what", "tell", 告诉), grammar, and single Han characters out of a
 	// longer word are not evidence: they only order what evidence found.
 	Evidence bool
+	// Name says that the word names something: it is written in capitals, or has digits or marks in it. Memory that does
+	// not know it rarely knows the answer.
+	Name bool
+	// Exact says that it is a symbol such as 192.168.1.10, max_tokens or E4711, which means what it says.
+	Exact bool
+	// Date says that it is part of a date, which counts as a whole.
+	Date bool
 }
 
 // Weights of terms that are no evidence, measured on the labelled conversations.
@@ -29,6 +38,7 @@ const (
 	weightUnigram = 0.5 // a character of a longer Han run
 	weightGrammar = 0.2 // a pair with grammar in it
 	weightAsking  = 0.3 // a word that asks
+	weightDate    = 0.5 // a part of a date
 )
 
 // Empty reports that the text gives nothing to search for.
@@ -44,22 +54,34 @@ func (q Query) Empty() bool {
 // ParseQuery prepares a question or a list of keywords.
 func ParseQuery(text string) Query {
 	b := builder{at: map[string]int{}}
+	names := capitalised(text)
 	scan(text, func(run []rune, kind runKind) {
 		switch kind {
 		case runHan:
 			b.han(run)
 		case runWord:
-			for _, t := range wordTerms(nil, string(run)) {
+			word := string(run)
+			exact := symbol(word)
+			for i, t := range wordTerms(nil, word) {
 				if asking[t] {
 					b.add(t, weightAsking, false)
-				} else {
-					b.add(t, 1, true)
+					continue
 				}
+				b.add(t, 1, true)
+				b.mark(t, exact || names[word], exact && i == 0)
 			}
 		}
 	})
+	var spelt map[string]bool
+	b.q.dates, spelt = datesIn(text)
+	for i := range b.q.Terms {
+		if t := &b.q.Terms[i]; spelt[t.Text] {
+			t.Date, t.Name, t.Exact = true, false, false
+			t.Weight *= weightDate
+		}
+	}
 	b.q.Text = text
-	b.q.When, b.q.Count = asksWhen(text), asksCount(text)
+	b.q.When, b.q.Count, b.q.Asks = asksWhen(text), asksCount(text), asksAtAll(text)
 	return b.q
 }
 
@@ -88,8 +110,10 @@ func Asking(text string) bool {
 	scan(text, func(run []rune, kind runKind) {
 		switch kind {
 		case runHan:
+			// 听说 is about what the other has heard of, not about what was said before.
+			text := strings.ReplaceAll(string(run), "听说", " ")
 			for _, w := range hanMemory {
-				found = found || strings.Contains(string(run), w)
+				found = found || strings.Contains(text, w)
 			}
 		case runWord:
 			found = found || memoryWords[string(run)]
@@ -112,6 +136,11 @@ func (b *builder) add(term string, weight float64, evidence bool) {
 	}
 	b.at[term] = len(b.q.Terms)
 	b.q.Terms = append(b.q.Terms, QueryTerm{Text: term, Weight: weight, Evidence: evidence})
+}
+
+func (b *builder) mark(term string, name, exact bool) {
+	t := &b.q.Terms[b.at[term]]
+	t.Name, t.Exact = t.Name || name, t.Exact || exact
 }
 
 // han takes the asking words out of a run and adds what is left.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"time"
 
 	"homeagent/memory/store"
 	"homeagent/messages"
@@ -32,23 +33,84 @@ type Weights struct {
 	When, Count float64
 	// Agent is taken off what the agent said.
 	Agent float64
+	// Exact counts for a text that holds a symbol of the query.
+	Exact float64
+	// Date counts for what was said on a date that the query names.
+	Date float64
 }
 
 // DefaultWeights were picked coarsely on three of the labelled conversations and hold on the others.
 func DefaultWeights() Weights {
 	return Weights{
-		Own: 0.2, Window: 1, Session: 0.4, Named: 0.15, Answers: 0.75, Asks: 0.4, Length: 0.2, When: 0.2, Count: 0.2, Agent: 0.1,
+		Own: 0.2, Window: 1, Session: 0.4, Named: 0.15, Answers: 0.75, Asks: 0.4, Length: 0.2, When: 0.2, Count: 0.2, Agent: 0.1, Exact: 1, Date: 0.4,
 	}
 }
 
 // Signs are what speaks for a text, before weights.
 type Signs struct {
-	Own, Window, Session, Named, Answers, Asks, Length, When, Count, Agent float64
+	Own, Window, Session, Named, Answers, Asks, Length, When, Count, Agent, Exact, Date float64
+}
+
+// parts lists names, weights and signs, those that count against a text with a negative factor.
+func parts(w *Weights, s *Signs) [12]part {
+	return [...]part{
+		{"words", &w.Own, s.Own},
+		{"window", &w.Window, s.Window},
+		{"session", &w.Session, s.Session},
+		{"speaker", &w.Named, s.Named},
+		{"answer", &w.Answers, s.Answers},
+		{"question", &w.Asks, -s.Asks},
+		{"length", &w.Length, s.Length},
+		{"time", &w.When, s.When},
+		{"number", &w.Count, s.Count},
+		{"agent", &w.Agent, -s.Agent},
+		{"exact", &w.Exact, s.Exact},
+		{"date", &w.Date, s.Date},
+	}
+}
+
+type part struct {
+	name   string
+	weight *float64
+	sign   float64
+}
+
+// SignNames lists the names of the signs.
+func SignNames() []string {
+	var out []string
+	for _, p := range parts(&Weights{}, &Signs{}) {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+// Sign returns the weight of a sign by its name, to be read or set; nil for an unknown name.
+func (w *Weights) Sign(name string) *float64 {
+	for _, p := range parts(w, &Signs{}) {
+		if p.name == name {
+			return p.weight
+		}
+	}
+	return nil
+}
+
+// Each calls fn with what each sign adds to the score; nil weights are the default ones.
+func (s *Signs) Each(w *Weights, fn func(name string, value float64)) {
+	if w == nil {
+		d := DefaultWeights()
+		w = &d
+	}
+	for _, p := range parts(w, s) {
+		fn(p.name, *p.weight*p.sign)
+	}
 }
 
 func (w *Weights) score(s *Signs) float64 {
-	return w.Own*s.Own + w.Window*s.Window + w.Session*s.Session + w.Named*s.Named + w.Answers*s.Answers - w.Asks*s.Asks +
-		w.Length*s.Length + w.When*s.When + w.Count*s.Count - w.Agent*s.Agent
+	sum := 0.0
+	for _, p := range parts(w, s) {
+		sum += *p.weight * p.sign
+	}
+	return sum
 }
 
 const (
@@ -161,6 +223,14 @@ func (r *run) rate(n uint64, maxOwn float64, best map[uint64][]float64) (rated, 
 		}
 		s.Session = sum / 3 / maxOwn
 	}
+	if r.acc.matched(n)&r.exactMask != 0 {
+		s.Exact = 1
+	}
+	for _, d := range r.q.dates {
+		if d.holds(time.UnixMicro(t.at).In(r.zone)) {
+			s.Date = 1
+		}
+	}
 	s.Asks = t.traits.asking()
 	s.Length = min(1, math.Log1p(float64(t.length))/math.Log1p(longText))
 	if r.q.When && t.traits&traitTime != 0 {
@@ -249,8 +319,10 @@ func (r *run) hit(c *rated) (Hit, error) {
 		}
 		h.Before = before.event
 	}
-	h.Matched = r.names(r.acc.matched(c.n))
-	h.Covered, h.Near = r.covered(r.acc.matched(c.n)), r.covered(c.near)
+	own := r.acc.matched(c.n)
+	h.Matched, h.Telling = r.names(own), r.names(own&r.tellingMask)
+	h.Relevance = min(1, (r.covered(own)+r.covered(c.near))/2+c.signs.Date*r.dated/max(r.asked, 1e-9))
+	h.Exact = own&r.exactMask != 0
 	return h, nil
 }
 
@@ -263,16 +335,16 @@ func (r *run) names(mask uint64) []string {
 	}
 	out := make([]string, 0, n)
 	for rest := mask; rest != 0; rest &= rest - 1 {
-		out = append(out, r.terms[bits.TrailingZeros64(rest)].text)
+		out = append(out, r.terms[bits.TrailingZeros64(rest)].Text)
 	}
 	return out
 }
 
-// covered is the share of what the query asks for that the terms of a mask hold, by the weight of the terms.
+// covered is the share of what the query asks for that the terms of a mask hold, by what they are worth.
 func (r *run) covered(mask uint64) float64 {
 	sum := 0.0
 	for rest := mask & r.evidenceMask; rest != 0; rest &= rest - 1 {
-		sum += r.terms[bits.TrailingZeros64(rest)].weight
+		sum += r.terms[bits.TrailingZeros64(rest)].worth
 	}
 	return sum / max(r.asked, 1e-9)
 }
@@ -359,4 +431,3 @@ func (r *run) read(n uint64) error {
 	delete(r.shelved, n)
 	return nil
 }
-

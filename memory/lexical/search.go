@@ -58,9 +58,13 @@ type Hit struct {
 	Score, BM25 float64
 	// Signs are what speaks for it.
 	Signs Signs
-	// Covered is the share of what the query asks for that it holds, by the weight of the words, 0 to 1; Near is that of
-	// its window. A word that no text holds counts as much as the rarest.
-	Covered, Near float64
+	// Relevance is how far it bears on the query, 0 to 1: the share of what is asked for that it holds, half of it that of
+	// its window, by how telling the words are. It can be compared between queries, which Score cannot.
+	Relevance float64
+	// Exact: it holds a symbol of the query.
+	Exact bool
+	// Telling are those of Matched that are names, symbols or rare.
+	Telling []string
 	// Asks: it does nothing but ask.
 	Asks bool
 	// Matched lists the evidence terms it holds; empty for a text found by its
@@ -77,7 +81,7 @@ func (x *Index) Search(txn store.Txn, q Query, s Search) ([]Hit, error) {
 	if q.Empty() {
 		return nil, nil
 	}
-	run := &run{txn: txn, s: s, q: &q, shelf: &x.shelf, texts: map[uint64]*text{}, shelved: map[uint64]bool{}}
+	run := &run{txn: txn, s: s, q: &q, zone: x.zone(), shelf: &x.shelf, texts: map[uint64]*text{}, shelved: map[uint64]bool{}}
 	run.acc = accumulators.Get().(*accumulator)
 	defer func() {
 		run.acc.reset()
@@ -100,9 +104,12 @@ type run struct {
 	acc     *accumulator
 	// terms that count, at the places of their bits in the masks of acc.
 	terms []term
-	// evidenceMask has the bits of the terms that are evidence; asked is the weight of all evidence, whether known or not.
-	evidenceMask uint64
-	asked        float64
+	// evidenceMask has the bits of the terms that are evidence, exactMask those of symbols, tellingMask those of terms that
+	// say much.
+	evidenceMask, exactMask, tellingMask uint64
+	// asked is the worth of all evidence, whether known or not.
+	asked, dated float64 // dated is that of a date in it
+	zone         *time.Location
 	shelf        *shelf
 	texts        map[uint64]*text
 	shelved      map[uint64]bool // those of texts that came from the shelf
@@ -110,10 +117,23 @@ type run struct {
 
 // term is a term of the query that the index knows; its weight is by how rare it is.
 type term struct {
-	text     string
-	weight   float64
-	evidence bool
+	QueryTerm
+	weight float64 // for the score
+	worth  float64 // for relevance
 }
+
+const (
+	// A name that memory does not know counts double for what is asked, another unknown word less than a known one: it may
+	// be said otherwise.
+	worthNoName  = 2
+	worthUnknown = 0.7
+	// worthName is the least that a known name is worth, of the most telling term.
+	worthName = 0.5
+	// askedMost is how many of the most telling terms a text has to hold to bear on the query fully, however long that is.
+	askedMost = 5
+	// telling is from what share of the most telling term on a term says much.
+	telling = 0.6
+)
 
 // score adds BM25 of every term to the accumulator.
 func (r *run) score(q *Query) error {
@@ -124,23 +144,56 @@ func (r *run) score(q *Query) error {
 	if r.figures, err = decodeFigures(fb); err != nil {
 		return err
 	}
+	most := 0.0
+	var all []term
 	for _, t := range q.Terms[:min(len(q.Terms), maxParsed)] {
 		df, err := getUvarint(r.txn, dfKey(r.s.Agent, t.Text))
 		if err != nil {
 			return err
 		}
-		weight := t.Weight * idf(r.figures.texts, df)
+		rarity := t.Weight * idf(r.figures.texts, df)
 		if t.Evidence {
-			r.asked += weight
+			most = max(most, rarity)
 		}
-		if df > 0 {
-			r.terms = append(r.terms, term{t.Text, weight, t.Evidence})
+		all = append(all, term{QueryTerm: t, weight: rarity, worth: rarity})
+		if df == 0 {
+			all[len(all)-1].weight = 0
 		}
 	}
+	r.value(all, most)
+	return r.addTerms()
+}
+
+// value sets what the terms are worth, and keeps those that are known.
+func (r *run) value(all []term, most float64) {
+	for _, t := range all {
+		switch known := t.weight > 0; {
+		case t.Date:
+			t.worth = 0
+		case !known && t.Name:
+			t.worth *= worthNoName
+		case !known:
+			t.worth *= worthUnknown
+		case t.Name:
+			t.worth = max(t.worth, worthName*most)
+		}
+		if t.Evidence {
+			r.asked += t.worth
+		}
+		if t.weight > 0 {
+			r.terms = append(r.terms, t)
+		}
+	}
+	if len(r.q.dates) > 0 {
+		most = max(most, 1)
+		r.dated = most
+		r.asked += r.dated
+	}
+	r.asked = min(r.asked, askedMost*most)
 	if len(r.terms) > maxTerms {
 		slices.SortStableFunc(r.terms, func(x, y term) int {
-			if x.evidence != y.evidence {
-				if x.evidence {
+			if x.Evidence != y.Evidence {
+				if x.Evidence {
 					return -1
 				}
 				return 1
@@ -150,10 +203,23 @@ func (r *run) score(q *Query) error {
 		r.terms = r.terms[:maxTerms]
 	}
 	for i, t := range r.terms {
-		if t.evidence {
-			r.evidenceMask |= 1 << i
+		if !t.Evidence {
+			continue
 		}
-		if err := r.addTerm(subTerms, t.text, t.weight, 1<<i); err != nil {
+		r.evidenceMask |= 1 << i
+		if t.Exact {
+			r.exactMask |= 1 << i
+		}
+		if t.Name || t.worth >= telling*most {
+			r.tellingMask |= 1 << i
+		}
+	}
+}
+
+// addTerms scores the texts that hold the terms.
+func (r *run) addTerms() error {
+	for i, t := range r.terms {
+		if err := r.addTerm(subTerms, t.Text, t.weight, 1<<i); err != nil {
 			return err
 		}
 	}

@@ -70,7 +70,26 @@ func questioning(text string) (only, too bool) {
 	if r != '?' && r != '？' && r != '吗' && r != '呢' {
 		return false, false
 	}
-	return !strings.ContainsAny(t[:len(t)-size], ".!?。！？\n"), true
+	t = t[:len(t)-size]
+	if strings.ContainsAny(t, ".!?。！？\n") {
+		return false, true
+	}
+	// What stands before the last comma may tell, if it is more than an address.
+	before := t[:max(0, strings.LastIndexAny(t, ",，"))]
+	return !(weight(before) >= 10 && !asksAtAll(before) && !Asking(before)), true
+}
+
+// weight of a text: a Han character counts one, a word two.
+func weight(text string) int {
+	n := 0
+	scan(text, func(run []rune, kind runKind) {
+		if kind == runHan {
+			n += len(run)
+		} else {
+			n += 2
+		}
+	})
+	return n
 }
 
 // OnlyAsks reports whether a text does nothing but ask: something told before the question still tells.
@@ -117,6 +136,88 @@ func asksCount(text string) bool {
 		}
 	}
 	return false
+}
+
+// asksAtAll reports a text that wants to know something, in whatever form.
+func asksAtAll(text string) bool {
+	if _, too := questioning(text); too {
+		return true
+	}
+	t := strings.ToLower(strings.TrimSpace(text))
+	first, _, _ := strings.Cut(t, " ")
+	first, _, _ = strings.Cut(first, "'")
+	return questionWords[first] || containsAny(t, hanQuestions) || strings.HasPrefix(t, "tell me") || strings.HasPrefix(t, "do you ")
+}
+
+var questionWords = set("what when where who whom whose which why how did does is are was were has have had can could would should will")
+
+var hanQuestions = strings.Fields("什么 怎么 哪 谁 多少 几 为何 如何 是否 有没有 是不是 告诉我")
+
+// capitalised returns the words of a text that are written as names, in lower case: with a capital inside a sentence
+// that is not all capitals.
+func capitalised(text string) map[string]bool {
+	out := map[string]bool{}
+	start, small := true, false
+	word := -1
+	end := func(i int) {
+		if word < 0 {
+			return
+		}
+		w := text[word:i]
+		r, _ := utf8.DecodeRuneInString(w)
+		switch {
+		case unicode.IsLower(r):
+			small = true
+		case unicode.IsUpper(r) && !start:
+			w = strings.ToLower(w)
+			out[w] = true
+			out[strings.TrimSuffix(w, "'s")] = true
+		}
+		start, word = false, -1
+	}
+	for i, r := range text {
+		switch {
+		case unicode.IsLetter(r) && !unspaced(r) || unicode.IsMark(r) || unicode.IsDigit(r) || word >= 0 && (r == '\'' || r == '-'):
+			if word < 0 {
+				word = i
+			}
+		default:
+			end(i)
+			start = start || r == '.' || r == '!' || r == '?' || r == '\n' || r == ':'
+			if unspaced(r) {
+				// A word of another script inside Chinese is written out for what it names.
+				start, small = false, true
+			}
+		}
+	}
+	end(len(text))
+	if !small {
+		return nil
+	}
+	return out
+}
+
+// symbol reports a token that means just what it says: digits with letters or marks in it, or a number of three digits
+// or more that is no year.
+func symbol(word string) bool {
+	digits, others := 0, 0
+	for _, r := range word {
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case r == '\'' || r == '’':
+			return false
+		default:
+			others++
+		}
+	}
+	switch {
+	case digits == 0:
+		return others > 0 && strings.ContainsAny(word, "_@/\\")
+	case others > 0:
+		return ordinal(word) == ""
+	}
+	return digits > 2 && !year(word)
 }
 
 // year reports a year of the last or this century.

@@ -11,8 +11,11 @@
 //  2. Words that ask and grammar are no evidence. When nothing but them matches,
 //     the answer is none: memory was searched and holds nothing. A text that asks
 //     for nothing that could be searched is neither items nor none.
-//  3. Every word of the question that is known has a place: of each evidence term
-//     the best text that holds it is among the items if the limit allows.
+//     The same holds when even the best text bears on a question too little, see
+//     Floor; what bears on it much less than the best is not listed.
+//  3. Every telling word of the question that is known has a place: of each name,
+//     symbol and rare word the best text that holds it is among the items if the
+//     limit allows.
 //  4. Facts are those that hold now; ended ones are not returned.
 //  5. The same text counts once. Questions to memory, the agent's answers to them,
 //     and answers that quote what a person said are echoes and left out; other

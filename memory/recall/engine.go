@@ -56,6 +56,8 @@ type Question struct {
 	Exclude []string
 	// Now is the time for which facts must hold; required.
 	Now time.Time
+	// Floor is the least relevance of the best text, 0 to 1; nil means that of the node.
+	Floor *float64
 	// Weights of what speaks for a text; nil means those of the node.
 	Weights *lexical.Weights
 }
@@ -79,6 +81,8 @@ type candidate struct {
 	plain   string // of the item's text, for events
 	kind    messages.EventKind
 	matched []string
+	telling []string // of matched; see lexical.Hit
+	exact   bool     // it holds a symbol of the question
 	asks    bool
 	known   bool // excluded
 	echo    bool // asks memory, or answers such a question: nothing new is in it
@@ -109,7 +113,7 @@ func (e *Engine) Recall(ctx context.Context, q Question) (Answer, error) {
 		return Answer{}, fmt.Errorf("recall facts: %w", ferr)
 	}
 	fresh, known := split(events)
-	a := Answer{Items: choose(fresh, f.list, query, q.Limit), Known: known}
+	a := Answer{Items: choose(fresh, f.list, q.Limit), Known: known}
 	a.None = len(a.Items)+len(a.Known) == 0 && (f.searched || !query.Empty())
 	return a, nil
 }
@@ -188,7 +192,7 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 				return err
 			}
 			for _, i := range wanted(hits, q.Limit, skip) {
-				c, err := e.load(txn, agent, &hits[i])
+				c, err := e.load(txn, agent, &hits[i], q.Weights)
 				if errors.Is(err, contextmem.ErrNotFound) {
 					continue // forgotten since it was indexed
 				}
@@ -206,7 +210,7 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 	if err != nil {
 		return nil, err
 	}
-	return settle(out), nil
+	return strong(settle(out), floor(&q, &query)), nil
 }
 
 // wanted picks the hits worth loading: the best few times limit, and of each
@@ -237,7 +241,7 @@ func wanted(hits []lexical.Hit, limit int, skip map[string]bool) []int {
 }
 
 // load makes a candidate of a hit.
-func (e *Engine) load(txn store.Txn, agent string, h *lexical.Hit) (candidate, error) {
+func (e *Engine) load(txn store.Txn, agent string, h *lexical.Hit, weights *lexical.Weights) (candidate, error) {
 	g, err := e.gists.get(txn, agent, h.Event)
 	if err != nil {
 		return candidate{}, err
@@ -251,8 +255,9 @@ func (e *Engine) load(txn store.Txn, agent string, h *lexical.Hit) (candidate, e
 		item: &messages.RecalledItem{
 			Id: h.Event, Text: passage(g.text, h.Matched), AtUs: h.AtUs, Via: "lexical", Score: h.Score,
 			Speaker: g.speaker, Conversation: h.Conversation, Taint: g.taint,
+			Relevance: h.Relevance, Matched: h.Matched, Source: g.task, Channels: channels(h, weights),
 		},
-		plain: g.plain, kind: h.Kind, matched: h.Matched, asks: g.asks,
+		plain: g.plain, kind: h.Kind, matched: h.Matched, telling: h.Telling, exact: h.Exact, asks: g.asks,
 	}
 	if len(c.item.GetText()) != len(g.text) {
 		c.plain = plain(c.item.GetText())
@@ -339,12 +344,12 @@ func byScore(a, b candidate) int {
 }
 
 // choose merges both ways into limit items: sorted by score, but with the best
-// text of each evidence term among them.
-func choose(events, facts []candidate, query lexical.Query, limit int) []*messages.RecalledItem {
+// text of each telling word among them.
+func choose(events, facts []candidate, limit int) []*messages.RecalledItem {
 	all := append(slices.Clone(facts), events...)
 	slices.SortStableFunc(all, byScore)
 	if len(all) > limit {
-		all = guarantee(all, query, limit)
+		all = guarantee(all, limit)
 	}
 	out := make([]*messages.RecalledItem, 0, len(all))
 	for _, c := range all {
@@ -353,10 +358,10 @@ func choose(events, facts []candidate, query lexical.Query, limit int) []*messag
 	return out
 }
 
-// guarantee cuts all to limit. The best event of each evidence term that the
+// guarantee cuts all to limit. The best event of each telling word that the
 // first limit items lack takes the place of the last one that is not the only
-// holder of a term.
-func guarantee(all []candidate, query lexical.Query, limit int) []candidate {
+// holder of a word.
+func guarantee(all []candidate, limit int) []candidate {
 	kept := slices.Clone(all[:limit])
 	count := map[string]int{}
 	for _, c := range kept {
@@ -364,12 +369,8 @@ func guarantee(all []candidate, query lexical.Query, limit int) []candidate {
 			count[t]++
 		}
 	}
-	for _, t := range query.Terms {
-		if !t.Evidence || count[t.Text] > 0 {
-			continue
-		}
-		i := slices.IndexFunc(all[limit:], func(c candidate) bool { return slices.Contains(c.matched, t.Text) })
-		if i < 0 {
+	for _, late := range all[limit:] {
+		if !slices.ContainsFunc(late.telling, func(t string) bool { return count[t] == 0 }) {
 			continue
 		}
 		for j := len(kept) - 1; j > 0; j-- {
@@ -379,8 +380,8 @@ func guarantee(all []candidate, query lexical.Query, limit int) []candidate {
 			for _, m := range kept[j].matched {
 				count[m]--
 			}
-			kept[j] = all[limit+i]
-			for _, m := range kept[j].matched {
+			kept[j] = late
+			for _, m := range late.matched {
 				count[m]++
 			}
 			break

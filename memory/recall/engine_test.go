@@ -251,6 +251,8 @@ func TestExactWordHasAPlace(t *testing.T) {
 	m.say("main", "zx81 stands in the attic among very many other things that nobody uses and nobody will ever miss")
 	for i := range 30 {
 		m.say("main", fmt.Sprintf("computer museum visit %d, computer museum", i))
+		m.say("main", fmt.Sprintf("day %d was rainy and nothing happened", i))
+		m.say("main", fmt.Sprintf("dinner number %d", i))
 	}
 	got := texts(m.ask(Question{Text: "computer museum zx81", Limit: 5}))
 	if len(got) != 5 || !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "zx81") }) {

@@ -49,7 +49,9 @@ func (e *Engine) facts(ctx context.Context, q Question, query lexical.Query) (ou
 		return nil, false, ctx.Err()
 	}
 	for i := range found {
-		out = append(out, scoreFact(&found[i].Fact, query, factBase))
+		c := scoreFact(&found[i].Fact, query, factBase)
+		c.item.Path = found[i].Path
+		out = append(out, c)
 	}
 	seen := map[string]bool{}
 	for i := range found {
@@ -67,6 +69,7 @@ func (e *Engine) facts(ctx context.Context, q Question, query lexical.Query) (ou
 		for i := range own {
 			// Nearly everything is about the person: only what shares a word counts.
 			c := scoreFact(&own[i].Fact, query, 0)
+			c.item.Path = own[i].Path
 			if !seen[own[i].ID] && len(c.matched) > 0 {
 				out = append(out, c)
 			}
@@ -103,6 +106,8 @@ func scoreFact(f *graphmem.Fact, query lexical.Query, base float64) candidate {
 	c.item = &messages.RecalledItem{
 		Id: f.ID, Text: f.Subject + " " + f.Predicate + " " + f.Object, AtUs: f.LearnedAt.UnixMicro(), Via: "graph",
 		Score: score * f.Confidence, Speaker: f.Principal, Taint: messages.Taint_TAINT_RECALLED,
+		Relevance: score * f.Confidence, Matched: c.matched, Source: f.Source,
+		Channels: []*messages.ChannelScore{{Channel: "graph", Score: score * f.Confidence}},
 	}
 	if f.Taint == "foreign" {
 		c.item.Taint = messages.Taint_TAINT_FOREIGN

@@ -23,18 +23,18 @@ type gist struct {
 	text  string
 	plain string // of text; see plain
 	kind  messages.EventKind
-	// speaker is who said it, for people.
-	speaker string
+	// speaker is who said it, for people; task is the one in which.
+	speaker, task string
 	// asks: it does nothing but ask; memory: what was said before.
 	asks, memory bool
 	taint        messages.Taint
 }
 
 func newGist(e *messages.Event) *gist {
-	g := &gist{text: lexical.EventText(e), kind: e.GetKind(), speaker: speaker(e), taint: taint(e)}
+	g := &gist{text: lexical.EventText(e), kind: e.GetKind(), speaker: speaker(e), task: e.GetTaskId(), taint: taint(e)}
 	g.plain = plain(g.text)
 	if g.kind == messages.EventKind_EVENT_KIND_INPUT {
-		g.asks, g.memory = asks(g.text), asksMemory(g.text)
+		g.asks, g.memory = lexical.OnlyAsks(g.text), asksMemory(g.text)
 	}
 	return g
 }

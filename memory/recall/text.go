@@ -24,20 +24,6 @@ func plain(text string) string {
 	}), " ")
 }
 
-// asks reports whether a text does nothing but ask.
-func asks(text string) bool {
-	t := strings.TrimSpace(text)
-	if t == "" {
-		return false
-	}
-	r, size := utf8.DecodeLastRuneInString(t)
-	if r != '?' && r != '？' && r != '吗' && r != '呢' {
-		return false
-	}
-	// Something told before the question still tells.
-	return !strings.ContainsAny(t[:len(t)-size], ".!?。！？\n")
-}
-
 // asksMemory reports whether a text does nothing but ask what was said before.
 func asksMemory(text string) bool {
 	t := strings.ToLower(strings.TrimSpace(text))
@@ -45,7 +31,7 @@ func asksMemory(text string) bool {
 	for _, w := range []string{"what did i", "did i ", "do you remember", "do you know", "when did i", "where did i", "who did i", "which "} {
 		opens = opens || strings.HasPrefix(t, w)
 	}
-	return (asks(text) || opens && !strings.ContainsAny(t, ".!。！\n")) && lexical.Asking(text)
+	return (lexical.OnlyAsks(text) || opens && !strings.ContainsAny(t, ".!。！\n")) && lexical.Asking(text)
 }
 
 // passage returns the text, or of a long one the part with most of the matched
