@@ -11,7 +11,7 @@ import (
 // Keys returns the declarations of all core keys, in the order of the
 // documentation. The slice belongs to the caller.
 func Keys() []Key {
-	return slices.Concat(agentKeys(), schedulerKeys(), sourceKeys(), llmKeys(), toolKeys(), guardKeys(), memoryKeys(), timerKeys(), nodeKeys(), storeKeys(), adminKeys())
+	return slices.Concat(agentKeys(), schedulerKeys(), sourceKeys(), llmKeys(), mediaKeys(), toolKeys(), guardKeys(), memoryKeys(), timerKeys(), nodeKeys(), storeKeys(), adminKeys())
 }
 
 func agentKeys() []Key {

@@ -1,5 +1,7 @@
 package configs
 
+import "regexp"
+
 // The keys of asking models that are no single source's.
 const (
 	KeyLLMRetries     = "core.llm.retries"
@@ -7,6 +9,7 @@ const (
 	KeyLLMCurrency    = "core.llm.currency"
 	KeyLLMBudgetDay   = "core.llm.budget_day"
 	KeyLLMBudgetMonth = "core.llm.budget_month"
+	KeyLLMTrusted     = "core.llm.trusted_adapters"
 )
 
 // LLMPrefix is what the names of all keys of asking models start with.
@@ -38,5 +41,19 @@ func llmKeys() []Key {
 		},
 		budget(KeyLLMBudgetDay, "Budget of a day", "每日预算", "day"),
 		budget(KeyLLMBudgetMonth, "Budget of a month", "每月预算", "month"),
+		{
+			Name: KeyLLMTrusted, Type: TypeList, Check: checkTrusted,
+			English: "Confirmed adapter files", Chinese: "已信任的适配器文件", Category: CategoryModels, Apply: Live,
+			Description: "Files of the folder adapters/ whose scripts run in the node itself, each as NAME.lua@SHA256 (`waiter providers trust FILE` writes it). All others of that folder run in a process of their own with little memory, no files and no network; an edited file is another one.",
+		},
 	}
 }
+
+var trustedForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}\.lua@[0-9a-f]{64}$`)
+
+func checkTrusted(list string) error {
+	return checkEach(list, trustedForm, "not the name of an adapter's file with its SHA-256, such as acme.lua@2cf24d…")
+}
+
+// TrustedAdapter is how a file is written in core.llm.trusted_adapters; sum is its SHA-256 in lower-case hex.
+func TrustedAdapter(name, sum string) string { return name + "@" + sum }

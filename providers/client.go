@@ -29,6 +29,9 @@ type Options struct {
 	// Media loads a payload for a source that takes media; nil means that
 	// payloads are only named to the model.
 	Media func(ctx context.Context, ref *messages.PayloadRef) ([]byte, error)
+	// Pictures gives the limits of pictures in force; nil means 20 MiB, 50 million
+	// pixels, and edges of 2048.
+	Pictures func() PictureLimits
 	// Dial opens connections; nil means directly, or by the environment's proxy.
 	Dial Dial
 	// Log receives what people need not see; nil drops it.
@@ -46,6 +49,8 @@ type Options struct {
 type Client struct {
 	o    Options
 	http *http.Client
+	// pictures are those that were sent last.
+	pictures album
 
 	mu     sync.Mutex
 	closed bool
@@ -266,7 +271,7 @@ func (r *run) open(ctx context.Context) error {
 		fitted.Tools, fitted.ToolChoice = nil, ""
 	}
 	req := &Request{CompletionRequest: fitted, Stream: a.Info().Streams && !r.src.Whole}
-	if req.Media, err = r.media(ctx, a.Info()); err != nil {
+	if err = r.media(ctx, a.Info(), req); err != nil {
 		return err
 	}
 	r.key = r.src.key().Reveal()
@@ -286,27 +291,6 @@ func withoutReplay(q *messages.CompletionRequest) *messages.CompletionRequest {
 		m.Replay, m.ReplaySource, m.Reasoning = nil, "", ""
 	}
 	return out
-}
-
-func (r *run) media(ctx context.Context, info Info) (map[string][]byte, error) {
-	if r.c.o.Media == nil {
-		return nil, nil
-	}
-	out := make(map[string][]byte)
-	for _, m := range r.req.GetMessages() {
-		for _, p := range m.GetParts() {
-			ref := p.GetPayload()
-			if ref == nil || !takes(r.src, info, ref.GetMediaType()) || out[ref.GetId()] != nil {
-				continue
-			}
-			b, err := r.c.o.Media(ctx, ref)
-			if err != nil {
-				return nil, r.fail(messages.ErrorKind_ERROR_KIND_INVALID_REQUEST, "a media part of the request cannot be read", err)
-			}
-			out[ref.GetId()] = b
-		}
-	}
-	return out, nil
 }
 
 func takes(s *Source, info Info, media string) bool {

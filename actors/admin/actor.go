@@ -63,6 +63,8 @@ type Deps struct {
 	Broken func() error
 	// Backup writes the whole node to w while it goes on; from any goroutine. Nil means that there are no backups.
 	Backup func(ctx context.Context, w io.Writer, withKey bool) error
+	// Keep checks and stores media that came in; from any goroutine. Nil means that none is taken.
+	Keep func(mediaType string, data []byte) (*messages.PayloadRef, *messages.Error)
 	// Params of the machine.
 	Params Params
 	// Streams is how many event streams and waiting callers there may be; zero means 256.

@@ -200,8 +200,32 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// keeper takes every media but what is of three bytes.
+func keeper(mediaType string, data []byte) (*messages.PayloadRef, *messages.Error) {
+	if len(data) == 3 {
+		return nil, &messages.Error{Code: "bad_picture", Message: "no picture"}
+	}
+	return &messages.PayloadRef{Id: "blk_media_1", MediaType: mediaType, Size: int64(len(data))}, nil
+}
+
+// Media is stored first and comes as a reference, in its place among the texts.
+func TestMediaInput(t *testing.T) {
+	w := newWorld(t, options{deps: func(d *Deps) { d.Keep = keeper }})
+	res, b := w.do("POST", "/api/v1/inputs", `{"text":"what is this?","blocks":[{"type":"image","media_type":"image/png","data":"AAAAAAA="},{"type":"text","text":"and that?"}]}`)
+	if res.StatusCode != 202 {
+		t.Fatalf("%d %s", res.StatusCode, b)
+	}
+	parts := last[*messages.SubmitInput](w).GetInput().GetParts()
+	if len(parts) != 3 || parts[1].GetPayload().GetId() != "blk_media_1" || parts[1].GetPayload().GetSize() != 5 || parts[2].GetText() != "and that?" {
+		t.Errorf("%v", parts)
+	}
+	none := newWorld(t, options{})
+	res, b = none.do("POST", "/api/v1/inputs", `{"blocks":[{"type":"audio","media_type":"audio/wav","data":"AAAAAAA="}]}`)
+	none.fails(res, b, 400, "unsupported_block")
+}
+
 func TestBadInput(t *testing.T) {
-	w := newWorld(t, options{deps: func(d *Deps) { d.Body = 1000 }})
+	w := newWorld(t, options{deps: func(d *Deps) { d.Body, d.Keep = 1000, keeper }})
 	for _, c := range []struct {
 		method, path, body string
 		status             int
@@ -215,7 +239,11 @@ func TestBadInput(t *testing.T) {
 		{"POST", "/api/v1/inputs", `{"text":"a","txet":"b"}`, 400, "malformed"},
 		{"POST", "/api/v1/inputs", `{"text":""}`, 400, "malformed"},
 		{"POST", "/api/v1/inputs", `{"blocks":[{"type":"text"}]}`, 400, "malformed"},
-		{"POST", "/api/v1/inputs", `{"blocks":[{"type":"image"}]}`, 400, "unsupported_block"},
+		{"POST", "/api/v1/inputs", `{"blocks":[{"type":"video"}]}`, 400, "unsupported_block"},
+		{"POST", "/api/v1/inputs", `{"blocks":[{"type":"image","media_type":"image/png"}]}`, 400, "malformed"},
+		{"POST", "/api/v1/inputs", `{"blocks":[{"type":"image","media_type":"audio/wav","data":"AAAA"}]}`, 400, "malformed"},
+		{"POST", "/api/v1/inputs", `{"blocks":[{"type":"image","media_type":"image/png","data":"!"}]}`, 400, "malformed"},
+		{"POST", "/api/v1/inputs", `{"blocks":[{"type":"image","media_type":"image/png","data":"AAAA"}]}`, 400, "bad_picture"},
 		{"POST", "/api/v1/inputs", `{"text":"a","mode":"now"}`, 400, "malformed"},
 		{"POST", "/api/v1/inputs", `{"text":"a","level":4}`, 403, "level_not_allowed"},
 		{"POST", "/api/v1/inputs", `{"text":"a","level":5}`, 400, "malformed"},

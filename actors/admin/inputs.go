@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -38,8 +39,8 @@ func modeOf(s string) (messages.Mode, *refusal) {
 	return 0, malformed("There is no mode "+s+".", "Use steer, queue or interrupt.").with("field", "mode")
 }
 
-// partsOf reads the content of an input.
-func partsOf(s *api.Submit) ([]*messages.Part, *refusal) {
+// partsOf reads the content of an input, and stores what is media.
+func (f *face) partsOf(s *api.Submit) ([]*messages.Part, *refusal) {
 	var parts []*messages.Part
 	add := func(text string) {
 		parts = append(parts, &messages.Part{Content: &messages.Part_Text{Text: text}})
@@ -48,18 +49,47 @@ func partsOf(s *api.Submit) ([]*messages.Part, *refusal) {
 		add(s.Text)
 	}
 	for i, b := range s.Blocks {
-		if b.Type != "text" {
-			return nil, refused(400, "unsupported_block", "Blocks of type "+b.Type+" are not taken.", "Send blocks of type text.").
-				with("field", "blocks["+strconv.Itoa(i)+"].type")
-		}
-		if b.Text != "" {
-			add(b.Text)
+		at := "blocks[" + strconv.Itoa(i) + "]"
+		switch b.Type {
+		case "text":
+			if b.Text != "" {
+				add(b.Text)
+			}
+		case "image", "audio":
+			ref, no := f.keep(&b, at)
+			if no != nil {
+				return nil, no
+			}
+			parts = append(parts, &messages.Part{Content: &messages.Part_Payload{Payload: ref}})
+		default:
+			return nil, refused(400, "unsupported_block", "Blocks of type "+b.Type+" are not taken.", "Send blocks of type text, image or audio.").
+				with("field", at+".type")
 		}
 	}
 	if len(parts) == 0 {
 		return nil, malformed("The input says nothing.", "Set text, or a block that is not empty.").with("field", "text")
 	}
 	return parts, nil
+}
+
+// keep stores the content of a media block, which stands at a place of the request.
+func (f *face) keep(b *api.Block, at string) (*messages.PayloadRef, *refusal) {
+	if len(b.Data) == 0 {
+		return nil, malformed("The block has no data.", "Send its bytes as base64 in data.").with("field", at+".data")
+	}
+	kind, _, _ := strings.Cut(strings.ToLower(b.MediaType), "/")
+	if kind != b.Type {
+		return nil, malformed("The media type does not fit the block.", "Set it to "+b.Type+"/ and what it is, such as image/png.").
+			with("field", at+".media_type")
+	}
+	if f.deps.Keep == nil {
+		return nil, refused(400, "unsupported_block", "This node takes no media.", "Send text.").with("field", at+".type")
+	}
+	ref, err := f.deps.Keep(b.MediaType, b.Data)
+	if err != nil {
+		return nil, refusalOf(err).with("field", at)
+	}
+	return ref, nil
 }
 
 // inputOf makes the input of a request of who, with a new id.
@@ -72,7 +102,7 @@ func (f *face) inputOf(who *messages.Principal, s *api.Submit) (*messages.Input,
 	if no != nil {
 		return nil, no
 	}
-	parts, no := partsOf(s)
+	parts, no := f.partsOf(s)
 	if no != nil {
 		return nil, no
 	}

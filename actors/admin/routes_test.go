@@ -512,7 +512,7 @@ func FuzzBodies(f *testing.F) {
 	for _, s := range []string{`{"text":"a","level":1}`, `{`, `{"blocks":[{"type":"text","text":"x"}]}`, `{"messages":[{"role":"user","content":[]}]}`} {
 		f.Add(s)
 	}
-	fc := &face{deps: Deps{Body: 1 << 20}}
+	fc := &face{deps: Deps{Body: 1 << 20, Keep: keeper}}
 	f.Fuzz(func(t *testing.T, body string) {
 		r := func() *http.Request { return httptest.NewRequest("POST", "/", strings.NewReader(body)) }
 		var s api.Submit

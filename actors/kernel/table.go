@@ -126,7 +126,7 @@ func modelRows() []Row {
 	deps := func(w *world) provider.Deps {
 		return provider.Deps{
 			Client: w.client, Settings: w.settings, Book: w.book, Locals: w.opt.locals(),
-			Usage: w.usage, Ledger: kit.Path("ledger"), Tools: kit.Path("tools"),
+			Payload: w.findMedia, Usage: w.usage, Ledger: kit.Path("ledger"), Tools: kit.Path("tools"),
 		}
 	}
 	return []Row{
@@ -134,7 +134,7 @@ func modelRows() []Row {
 			Kind: provider.Kind, Paths: []string{"providers"}, Restart: core, System: true,
 			Requires: []kit.Facility{kit.FacilityConfig, kit.FacilityEvents, kit.FacilityLedger, kit.FacilityTools},
 			Provides: []kit.Facility{kit.FacilityProviders},
-			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) { return provider.Props(deps(w)), nil },
+			Make:     func(w *world, _ string, _ proto.Message) (kit.Props, error) { return provider.Props(deps(w)), nil },
 		},
 		{
 			Kind: provider.SourceKind, Restart: part, System: true,
@@ -293,7 +293,7 @@ func (w *world) adminProps() kit.Props {
 	s := w.settings()
 	return admin.Props(admin.Deps{
 		Runtime: w.rt, Door: w.door, Metrics: w.metrics, Build: w.build, Node: w.opt.Name, Data: w.layout.Data(), Started: w.started,
-		Tokens: w.token, Decides: w.decides, Broken: w.db.Check, Backup: w.backup,
+		Tokens: w.token, Decides: w.decides, Broken: w.db.Check, Backup: w.backup, Keep: w.keepMedia,
 		Body: s.Size(configs.KeyAdminMaxBody), Heartbeat: s.Duration(configs.KeyAdminHeartbeat),
 	})
 }

@@ -166,7 +166,10 @@ func (w *world) openModels() error {
 		return err
 	}
 	w.onClose("adapters", func() error { w.adapters.Close(); return nil })
-	w.client = providers.NewClient(providers.Options{Adapters: w.adapters, Log: w.log.Logger("providers"), Agent: "homed/" + w.build.Version})
+	w.client = providers.NewClient(providers.Options{
+		Adapters: w.adapters, Log: w.log.Logger("providers"), Agent: "homed/" + w.build.Version,
+		Media: w.loadMedia, Pictures: w.pictureLimits,
+	})
 	w.onClose("model client", func() error { w.client.Close(); return nil })
 	w.book = provider.NewBook()
 	return nil

@@ -38,6 +38,9 @@ type Deps struct {
 	Locals []models.Local
 	// Config is the actor that keeps settings; nil means "config".
 	Config *messages.Address
+	// Payload tells what stored media is; nil without an error for what is not
+	// there. Nil means that none is stored.
+	Payload func(id string) (*messages.PayloadRef, error)
 	// Usage reads what Ledger has stored; without Ledger nothing is stored, and
 	// usage counts from the start of the actor.
 	Usage  *usage.Engine
@@ -91,6 +94,8 @@ func (d Deps) perform(sh kit.Shell, e kit.Effect) {
 			sums, err := d.ask(e.Query)
 			return summed{Why: e, Sums: sums, Err: err}
 		})
+	case look:
+		sh.Go(lookWork+e.Call.GetCall().GetCallId(), lookTime, func(ctx context.Context, _ func(any)) any { return d.look(ctx, e) })
 	case sweep:
 		sh.Go("sweep", 0, func(context.Context, func(any)) any {
 			keys, err := d.Usage.Old(e.Before, e.Limit)
@@ -166,7 +171,37 @@ func (d Deps) try(ctx context.Context, e try) tried {
 	return tried{Why: e, Result: last}
 }
 
-const runWork = "run"
+const (
+	runWork  = "run"
+	lookWork = "look/"
+)
+
+// look asks a source about one attachment.
+func (d Deps) look(ctx context.Context, l look) looked {
+	src, ok := d.Book.Get(l.Source)
+	if !ok || d.Payload == nil {
+		return looked{Why: l, Problem: "there is no stored media, or nobody to look at it"}
+	}
+	ref, err := d.Payload(l.Attachment)
+	kind, _, _ := strings.Cut(ref.GetMediaType(), "/")
+	switch {
+	case err != nil:
+		return looked{Why: l, Problem: "the attachment cannot be read"}
+	case ref == nil:
+		return looked{Why: l, Problem: "there is no attachment of that id"}
+	case kind != l.Kind:
+		return looked{Why: l, Problem: "the attachment is " + ref.GetMediaType()}
+	}
+	res, _ := d.Client.Stream(ctx, src, &messages.CompletionRequest{
+		CallId: l.Call.GetCall().GetCallId(), TaskId: l.Call.GetTaskId(), Agent: l.Call.GetAgent(), Question: l.Prompt,
+		Messages: []*messages.ChatMessage{{
+			Role: messages.Role_ROLE_USER, Parts: []*messages.Part{
+				{Content: &messages.Part_Text{Text: l.Prompt}}, {Content: &messages.Part_Payload{Payload: ref}},
+			},
+		}},
+	}, models.Hooks{})
+	return looked{Why: l, Result: res}
+}
 
 func (d Deps) performCall(sh kit.Shell, e kit.Effect) {
 	r, ok := e.(run)

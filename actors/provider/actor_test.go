@@ -1,9 +1,12 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -36,6 +39,7 @@ type world struct {
 	registry *configs.Registry
 	in       chan proto.Message
 	notices  chan *messages.AgentEvent
+	tools    chan proto.Message
 	ctx      context.Context
 }
 
@@ -102,7 +106,7 @@ func (s *settings) Step(_ time.Time, e kit.Event) []kit.Effect {
 func newWorld(t testing.TB, locals []models.Local, config ...string) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	w := &world{t: t, in: make(chan proto.Message, 10000), notices: make(chan *messages.AgentEvent, 1000), ctx: ctx}
+	w := &world{t: t, in: make(chan proto.Message, 10000), notices: make(chan *messages.AgentEvent, 1000), tools: make(chan proto.Message, 100), ctx: ctx}
 	var err error
 	w.registry, err = configs.Open(configs.Options{
 		Values: configs.NewMapKV(), Secrets: configs.NewMapKV(), Vault: configs.NewVault(filepath.Join(t.TempDir(), "key")),
@@ -115,7 +119,14 @@ func newWorld(t testing.TB, locals []models.Local, config ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := models.NewClient(models.Options{Adapters: engine})
+	client := models.NewClient(models.Options{
+		Adapters: engine,
+		Media: func(context.Context, *messages.PayloadRef) ([]byte, error) {
+			var b bytes.Buffer
+			err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 4, 4)))
+			return b.Bytes(), err
+		},
+	})
 	w.rt, err = kit.NewRuntime(kit.Config{Node: "test", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -138,11 +149,17 @@ func newWorld(t testing.TB, locals []models.Local, config ...string) *world {
 	})
 	d := provider.Deps{
 		Client: client, Settings: w.registry.Snapshot, Book: provider.NewBook(), Locals: append([]models.Local{}, locals...),
+		Payload: func(id string) (*messages.PayloadRef, error) {
+			if id != "blk_media_1" {
+				return nil, nil
+			}
+			return &messages.PayloadRef{Id: id, MediaType: "image/png", Size: 9}, nil
+		},
 		Usage: usage.NewEngine(db), Ledger: kit.Path("ledger"), Tools: kit.Path("tools"),
 	}
 	w.rt.Register(provider.SourceKind, provider.SourceProps)
 	w.rt.Register(provider.CallKind, d.CallProps)
-	for name, machine := range map[string]kit.Machine{"config": &settings{registry: w.registry}, "turn": sink{w.in}, "ledger": books{book}, "tools": sink{make(chan proto.Message, 100)}, "events": notices{w.notices}} {
+	for name, machine := range map[string]kit.Machine{"config": &settings{registry: w.registry}, "turn": sink{w.in}, "ledger": books{book}, "tools": sink{w.tools}, "events": notices{w.notices}} {
 		if _, err := w.rt.SpawnTop(name, kit.Props{Kind: name, New: func() kit.Machine { return machine }}); err != nil {
 			t.Fatal(err)
 		}

@@ -65,6 +65,7 @@ func (b *Book) fill(s *configs.Snapshot) loaded {
 	out := loaded{
 		Policy: models.Policy{Retries: s.Int(configs.KeyLLMRetries), MaxWait: s.Duration(configs.KeyLLMRetryWait)},
 		Zone:   s.Location(), Currency: s.String(configs.KeyLLMCurrency), Keep: s.Duration(configs.KeyRetentionUsage),
+		ImageSource: s.String(configs.KeyImageSource), AudioSource: s.String(configs.KeyAudioSource),
 		BudgetDay: s.Float(configs.KeyLLMBudgetDay), BudgetMonth: s.Float(configs.KeyLLMBudgetMonth),
 	}
 	table := make(map[string]models.Source)

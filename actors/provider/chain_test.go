@@ -201,6 +201,56 @@ func TestKeyPool(t *testing.T) {
 	}
 }
 
+// A model that sees looks at a picture for one that does not.
+func TestLook(t *testing.T) {
+	v := vendor(t, providertest.Step{Text: []string{"a cat on a mat"}, Usage: &providertest.Usage{In: 100, Out: 5}})
+	w := newWorld(t, nil, slices.Concat(source("a", v.URL()), source("eye", v.URL(), "priority", "1", "vision", "true", "price_in", "1", "price_out", "1"))...)
+	look := func(tool, args string) *messages.ToolResult {
+		t.Helper()
+		return w.ask(&messages.CallTool{
+			Call: &messages.ToolInvocation{CallId: "c1", Name: tool, ArgumentsJson: []byte(args)}, TaskId: "t", Agent: "main", Channel: "cli", Conversation: "k",
+		}).(*messages.ToolResult)
+	}
+	r := look(models.ToolDescribeImage, `{"attachment":"blk_media_1","question":"is it a dog?"}`)
+	if r.GetContent() != "a cat on a mat" || r.GetTaint() != messages.Taint_TAINT_FOREIGN {
+		t.Errorf("%v", r)
+	}
+	if body := string(v.Requests()[0].Body); !strings.Contains(body, "model-eye") || !strings.Contains(body, "is it a dog?") || !strings.Contains(body, "data:image/png;base64,") {
+		t.Errorf("asked %s", body)
+	}
+	if r = look(models.ToolOCRImage, `{"attachment":"blk_media_9"}`); r.GetError().GetReason() != "not_found" {
+		t.Errorf("%v", r)
+	}
+	if r = look(models.ToolTranscribeAudio, `{"attachment":"blk_media_1"}`); r.GetError().GetReason() != "failed" {
+		t.Errorf("without a source that hears: %v", r)
+	}
+	u := w.ask(&messages.QueryUsage{By: []string{"source"}}).(*messages.UsageAnswer)
+	if len(u.GetRows()) != 1 || u.GetRows()[0].GetSource() != "eye" || u.GetTotal().GetCostMicros() != 105 {
+		t.Errorf("%v", u)
+	}
+	var offered []string
+	for _, d := range w.offered().GetTools() {
+		offered = append(offered, d.GetName())
+	}
+	if fmt.Sprint(offered) != "[llm_list_sources llm_set_source describe_image ocr_image]" {
+		t.Errorf("offered %v", offered)
+	}
+}
+
+// offered is the last registration of tools.
+func (w *world) offered() (last *messages.RegisterTools) {
+	for {
+		select {
+		case m := <-w.tools:
+			if r, ok := m.(*messages.RegisterTools); ok {
+				last = r
+			}
+		default:
+			return last
+		}
+	}
+}
+
 // change sets settings by way of config, so that providers hears of it, and waits
 // until they are in force.
 func (w *world) change(pairs ...string) {

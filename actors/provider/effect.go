@@ -51,6 +51,15 @@ type (
 		// Answer is what is known of the answer already.
 		Answer *messages.UsageAnswer
 	}
+	// look has a source look at media for a model that cannot; its result is looked.
+	look struct {
+		kit.Private
+		Ask  ask
+		Call *messages.CallTool
+		// Source looks at the Attachment, which must be of the Kind image or audio.
+		Source, Kind, Attachment, Prompt string
+		Known                            known
+	}
 	// sweep looks for rows of days before a day; its result is swept.
 	sweep struct {
 		kit.Private
@@ -101,6 +110,8 @@ type (
 		// Currency names the unit of money of the budgets, which are zero for none.
 		Currency               string
 		BudgetDay, BudgetMonth float64
+		// ImageSource and AudioSource are the helpers that were set; empty means the first that can.
+		ImageSource, AudioSource string
 		// Keep is how long usage is kept.
 		Keep time.Duration
 		// Stored is set where it was asked for; Err says why it is missing.
@@ -108,7 +119,13 @@ type (
 		Err    error
 	}
 	orphaned struct{ Calls []openCall }
-	summed   struct {
+	looked   struct {
+		Why    look
+		Result *messages.CompletionResult
+		// Problem says why nobody was asked.
+		Problem string
+	}
+	summed struct {
 		Why  sum
 		Sums usage.Sums
 		Err  error

@@ -49,6 +49,7 @@ type machine struct {
 	held     []kit.Event // requests that came before the first reading of the sources
 	account  account
 	chosen   choices
+	helpers  helpers
 	now      time.Time
 	out      []kit.Effect
 }
@@ -216,6 +217,7 @@ func (m *machine) loaded(l loaded) {
 	}
 	m.router.Set(routes)
 	m.settings(l)
+	m.help(l)
 	m.placeActors(wanted)
 	if !m.ready {
 		m.ready = true

@@ -27,7 +27,7 @@ const (
 )
 
 // subscribed are the settings that are read anew when they change.
-var subscribed = []string{configs.LLMPrefix, configs.KeyAgentTimezone, configs.KeyRetentionUsage}
+var subscribed = []string{configs.LLMPrefix, configs.MediaPrefix, configs.KeyAgentTimezone, configs.KeyRetentionUsage}
 
 // account is what was used, and what it may be.
 type account struct {

@@ -81,6 +81,10 @@ func (m *machine) own(e kit.Event) {
 		m.swept(v)
 	case summed:
 		m.summed(v)
+	case looked:
+		m.looked(v)
+	case *messages.CancelTool:
+		m.add(kit.CancelWork{Key: lookWork + v.GetCallId()})
 	}
 }
 

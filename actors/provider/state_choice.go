@@ -50,7 +50,7 @@ func toolDefs() []*messages.ToolDef {
 // register offers the tools: at the start, and when tools was restarted.
 func (m *machine) register(restarted string) {
 	if m.p.Tools != nil && !strings.HasPrefix(restarted, sourcePrefix) {
-		m.add(kit.Send{To: m.p.Tools, Corr: corrTools, Msg: &messages.RegisterTools{Owner: m.self, Tools: toolDefs()}})
+		m.add(kit.Send{To: m.p.Tools, Corr: corrTools, Msg: &messages.RegisterTools{Owner: m.self, Tools: append(toolDefs(), m.helpers.mediaTools()...)}})
 	}
 }
 
@@ -107,25 +107,33 @@ func (c choices) set(now time.Time, scope, source string) {
 // call serves the tools.
 func (m *machine) call(e kit.Event, c *messages.CallTool) {
 	scopes := []string{taskScope(c.GetTaskId()), talkScope(c.GetAgent(), c.GetChannel(), c.GetConversation())}
-	var args struct{ Source, Scope string }
+	var args struct{ Source, Scope, Attachment, Question string }
 	if len(c.GetCall().GetArgumentsJson()) > 0 {
 		if err := json.Unmarshal(c.GetCall().GetArgumentsJson(), &args); err != nil {
 			m.add(e.Reply(refuse(c, "type", "", "the arguments are not as the schema says", "")))
 			return
 		}
 	}
-	if c.GetCall().GetName() == toolList {
+	switch c.GetCall().GetName() {
+	case toolList:
 		m.add(e.Reply(succeed(c, m.toolView(m.chosen.of(m.now, scopes...)))))
-		return
+	case toolSet:
+		m.choose(e, c, scopes, args.Source, args.Scope)
+	default:
+		m.look(e, c, args.Attachment, args.Question)
 	}
-	source, scope := args.Source, scopes[0]
-	if args.Scope == "conversation" {
+}
+
+// choose serves llm_set_source; scopes are those of the turn and the conversation.
+func (m *machine) choose(e kit.Event, c *messages.CallTool, scopes []string, source, wide string) {
+	scope := scopes[0]
+	if wide == "conversation" {
 		scope = scopes[1]
 		m.chosen.set(m.now, scopes[0], "") // the later word counts
 	}
 	if source == auto {
 		source = ""
-		if args.Scope != "conversation" && m.chosen.of(m.now, scopes[1]) != "" {
+		if wide != "conversation" && m.chosen.of(m.now, scopes[1]) != "" {
 			source = m.first() // for this turn the usual order, whatever the conversation has
 		}
 	} else if k := m.known(source); k == nil || k.Route.Disabled {
