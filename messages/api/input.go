@@ -40,13 +40,16 @@ func Level(n int) json.RawMessage {
 
 // Block is one piece of content.
 type Block struct {
-	// Type: "text".
+	// Type: text, image, audio; in what a node shows also video, file.
 	Type string `json:"type"`
 	// Text of a text block.
 	Text string `json:"text,omitempty"`
-	// ID and MediaType name a payload of the store, in what a node shows.
-	ID        string `json:"id,omitempty"`
+	// Data are the bytes of an image or audio block that is sent; JSON has them as base64.
+	Data []byte `json:"data,omitempty"`
+	// MediaType of Data, such as image/jpeg.
 	MediaType string `json:"media_type,omitempty"`
+	// ID names a payload of the store, in what a node shows.
+	ID string `json:"id,omitempty"`
 	// Size of the payload in bytes.
 	Size int64 `json:"size,omitempty"`
 }
