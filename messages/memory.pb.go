@@ -949,7 +949,10 @@ type MemoryQuery struct {
 	// Entity whose facts are wanted; empty means none.
 	Entity string `protobuf:"bytes,3,opt,name=entity,proto3" json:"entity,omitempty"`
 	// Most items; zero means 20, at most 200.
-	Limit         int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Explain too: whether memory has none, and what was left out because it bears on the text too little. A text that is the
+	// id of an event or a fact brings that one.
+	Why           bool `protobuf:"varint,5,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1012,6 +1015,13 @@ func (x *MemoryQuery) GetLimit() int32 {
 	return 0
 }
 
+func (x *MemoryQuery) GetWhy() bool {
+	if x != nil {
+		return x.Why
+	}
+	return false
+}
+
 // MemoryAnswer answers MemoryQuery.
 type MemoryAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1024,7 +1034,13 @@ type MemoryAnswer struct {
 	// Counts of the store.
 	Figures *MemoryFigures `protobuf:"bytes,4,opt,name=figures,proto3" json:"figures,omitempty"`
 	// Set when it failed.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// True when memory was searched and holds nothing on the text; only when asked why.
+	None bool `protobuf:"varint,6,opt,name=none,proto3" json:"none,omitempty"`
+	// Found and not listed, since they bear on the text too little; only when asked why.
+	LeftOut []*RecalledItem `protobuf:"bytes,7,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// Least relevance that the best text had to reach, 0 to 1; only when asked why.
+	Floor         float64 `protobuf:"fixed64,8,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1092,6 +1108,27 @@ func (x *MemoryAnswer) GetError() *Error {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *MemoryAnswer) GetNone() bool {
+	if x != nil {
+		return x.None
+	}
+	return false
+}
+
+func (x *MemoryAnswer) GetLeftOut() []*RecalledItem {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+func (x *MemoryAnswer) GetFloor() float64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
 }
 
 // MemoryFigures counts what memory holds.
@@ -1251,18 +1288,22 @@ const file_messages_memory_proto_rawDesc = "" +
 	"\x11CommitFactsResult\x12\x19\n" +
 	"\bfact_ids\x18\x01 \x03(\tR\afactIds\x12\x16\n" +
 	"\x06closed\x18\x02 \x03(\tR\x06closed\x12)\n" +
-	"\x05error\x18\x03 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"e\n" +
+	"\x05error\x18\x03 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"w\n" +
 	"\vMemoryQuery\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x16\n" +
 	"\x06entity\x18\x03 \x01(\tR\x06entity\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\"\xf9\x01\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\bR\x03why\"\xda\x02\n" +
 	"\fMemoryAnswer\x120\n" +
 	"\x05items\x18\x01 \x03(\v2\x1a.homeagent.v1.RecalledItemR\x05items\x12+\n" +
 	"\x06events\x18\x02 \x03(\v2\x13.homeagent.v1.EventR\x06events\x12(\n" +
 	"\x05facts\x18\x03 \x03(\v2\x12.homeagent.v1.FactR\x05facts\x125\n" +
 	"\afigures\x18\x04 \x01(\v2\x1b.homeagent.v1.MemoryFiguresR\afigures\x12)\n" +
-	"\x05error\x18\x05 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\"s\n" +
+	"\x05error\x18\x05 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\x12\x12\n" +
+	"\x04none\x18\x06 \x01(\bR\x04none\x125\n" +
+	"\bleft_out\x18\a \x03(\v2\x1a.homeagent.v1.RecalledItemR\aleftOut\x12\x14\n" +
+	"\x05floor\x18\b \x01(\x01R\x05floor\"s\n" +
 	"\rMemoryFigures\x12\x16\n" +
 	"\x06events\x18\x01 \x01(\x03R\x06events\x12\x14\n" +
 	"\x05facts\x18\x02 \x01(\x03R\x05facts\x12\x14\n" +
@@ -1330,11 +1371,12 @@ var file_messages_memory_proto_depIdxs = []int32{
 	7,  // 15: homeagent.v1.MemoryAnswer.facts:type_name -> homeagent.v1.Fact
 	12, // 16: homeagent.v1.MemoryAnswer.figures:type_name -> homeagent.v1.MemoryFigures
 	17, // 17: homeagent.v1.MemoryAnswer.error:type_name -> homeagent.v1.Error
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	16, // 18: homeagent.v1.MemoryAnswer.left_out:type_name -> homeagent.v1.RecalledItem
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_messages_memory_proto_init() }

@@ -13,6 +13,30 @@ import (
 
 // memory is GET /api/v1/memory?text=&entity=&limit=&agent=.
 func (f *face) memory(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
+	got, no := f.look(r, false)
+	if no != nil {
+		return nil, no
+	}
+	return memory(got), nil
+}
+
+// memoryWhy is GET /api/v1/memory/why?text=&limit=&agent=.
+func (f *face) memoryWhy(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
+	if r.URL.Query().Get("text") == "" {
+		return nil, malformed("text is empty.", "Send ?text= with a question, or the id of an event or a fact.")
+	}
+	a, no := f.look(r, true)
+	if no != nil {
+		return nil, no
+	}
+	return &api.MemoryWhy{
+		Items: list(a.GetItems(), recalled), LeftOut: list(a.GetLeftOut(), recalled), None: a.GetNone(), Floor: a.GetFloor(),
+		Events: list(a.GetEvents(), memoryEvent), Facts: list(a.GetFacts(), fact),
+	}, nil
+}
+
+// look asks memory what a request asks for.
+func (f *face) look(r *http.Request, why bool) (*messages.MemoryAnswer, *refusal) {
 	q := r.URL.Query()
 	limit, no := number(r, "limit", 20, 1, 200)
 	if no != nil {
@@ -23,7 +47,7 @@ func (f *face) memory(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 		return nil, no
 	}
 	got, no := ask[*messages.MemoryAnswer](f, r.Context(), submitLimit, "memory", &messages.MemoryQuery{
-		Text: q.Get("text"), Agent: of, Entity: q.Get("entity"), Limit: int32(limit),
+		Text: q.Get("text"), Agent: of, Entity: q.Get("entity"), Limit: int32(limit), Why: why,
 	})
 	if no != nil {
 		return nil, no
@@ -31,7 +55,7 @@ func (f *face) memory(_ http.ResponseWriter, r *http.Request) (any, *refusal) {
 	if got.GetError() != nil {
 		return nil, refusalOf(got.GetError())
 	}
-	return memory(got), nil
+	return got, nil
 }
 
 // writeFacts is POST /api/v1/memory/facts.

@@ -56,6 +56,7 @@ var rights = map[string]right{
 	"GET /api/v1/agents/{agent...}":       forOwner,
 	"DELETE /api/v1/agents/{agent...}":    forOwner,
 	"GET /api/v1/memory":                  forOwner,
+	"GET /api/v1/memory/why":              forOwner,
 	"POST /api/v1/memory/facts":           forOwner,
 	"GET /api/v1/config":                  forOwner,
 	"PUT /api/v1/config":                  forOwner,

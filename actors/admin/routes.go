@@ -46,6 +46,7 @@ func (f *face) plains() map[string]plain {
 		"GET /api/v1/agents/{agent...}":       f.agent,
 		"DELETE /api/v1/agents/{agent...}":    f.destroyAgent,
 		"GET /api/v1/memory":                  f.memory,
+		"GET /api/v1/memory/why":              f.memoryWhy,
 		"POST /api/v1/memory/facts":           f.writeFacts,
 		"GET /api/v1/config":                  f.values,
 		"PUT /api/v1/config":                  f.setValues,

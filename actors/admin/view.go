@@ -123,7 +123,12 @@ func chatMessage(m *messages.ChatMessage) api.ChatMessage {
 func recalled(r *messages.RecalledItem) api.Recalled {
 	return api.Recalled{
 		ID: r.GetId(), Text: r.GetText(), At: moment(r.GetAtUs()), Via: r.GetVia(), Score: r.GetScore(),
-		Speaker: r.GetSpeaker(), Conversation: r.GetConversation(),
+		Speaker: r.GetSpeaker(), Conversation: r.GetConversation(), Relevance: r.GetRelevance(),
+		Channels: some(r.GetChannels(), func(c *messages.ChannelScore) api.ChannelScore {
+			return api.ChannelScore{Channel: c.GetChannel(), Score: c.GetScore()}
+		}),
+		Source: r.GetSource(), Path: r.GetPath(), Matched: r.GetMatched(), Taint: word(r.GetTaint(), "TAINT_"),
+		SupersededBy: r.GetSupersededBy(),
 	}
 }
 

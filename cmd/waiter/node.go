@@ -153,6 +153,7 @@ func (*channelsCmd) Run(c *console, node *client.Client) error {
 type memoryCmd struct {
 	Query memoryQueryCmd `cmd:"" default:"withargs" help:"Search; without words, the latest events."`
 	Facts memoryFactsCmd `cmd:"" help:"Facts about something."`
+	Why   memoryWhyCmd   `cmd:"" help:"Why memory brings up what it does, and what it leaves out."`
 }
 
 type memoryQueryCmd struct {

@@ -116,6 +116,15 @@ func (c *Client) Memory(ctx context.Context, q MemoryQuery) (*Memory, error) {
 		query(root+"/memory", "text", q.Text, "entity", q.Entity, "agent", q.Agent, "limit", limit), nil)
 }
 
+// MemoryWhy explains what memory answers to a text, or shows the event or fact whose id it is. Entity is not used.
+func (c *Client) MemoryWhy(ctx context.Context, q MemoryQuery) (*MemoryWhy, error) {
+	limit := ""
+	if q.Limit != 0 {
+		limit = strconv.Itoa(q.Limit)
+	}
+	return call[MemoryWhy](ctx, c, "GET", query(root+"/memory/why", "text", q.Text, "agent", q.Agent, "limit", limit), nil)
+}
+
 // WriteFacts writes facts, all or none.
 func (c *Client) WriteFacts(ctx context.Context, f Facts) (*FactsWritten, error) {
 	return call[FactsWritten](ctx, c, "POST", root+"/memory/facts", f)

@@ -31,6 +31,8 @@ type (
 	Health        = api.Health
 	Memory        = api.Memory
 	MemoryEvent   = api.MemoryEvent
+	MemoryWhy     = api.MemoryWhy
+	Recalled      = api.Recalled
 	Fact          = api.Fact
 	Facts         = api.Facts
 	FactsWritten  = api.FactsWritten

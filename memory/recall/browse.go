@@ -2,8 +2,11 @@ package recall
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"homeagent/memory/contextmem"
 	"homeagent/memory/graphmem"
@@ -36,6 +39,11 @@ func (e *Engine) Browse(ctx context.Context, m *messages.MemoryQuery, now time.T
 			return nil, err
 		}
 		out.Items = a.Items
+		if m.GetWhy() {
+			if err := e.explain(ctx, m.GetText(), agent, limit, now, a, out); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if m.GetEntity() != "" && e.graph != nil {
 		found, _, err := e.graph.About(ctx, []string{graphmem.Key(m.GetEntity())}, graphmem.Query{History: true, Limit: limit})
@@ -59,6 +67,52 @@ func (e *Engine) Browse(ctx context.Context, m *messages.MemoryQuery, now time.T
 	var err error
 	out.Figures, err = e.figures(reader, agent)
 	return out, err
+}
+
+// explain adds why an answer is what it is.
+func (e *Engine) explain(ctx context.Context, text, agent string, limit int, now time.Time, a Answer, out *messages.MemoryAnswer) error {
+	q, query := Question{Text: text, Agent: agent, Limit: limit, Now: now}, lexical.ParseQuery(text)
+	out.None, out.Floor = a.None, floor(&q, &query)
+	listed := map[string]bool{}
+	for _, i := range a.Items {
+		listed[i.GetId()] = true
+	}
+	q.All = true
+	all, err := e.Recall(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, i := range all.Items {
+		if !listed[i.GetId()] {
+			out.LeftOut = append(out.LeftOut, i)
+		}
+	}
+	return e.named(agent, strings.TrimSpace(text), out)
+}
+
+// named adds the event or fact whose id a text is.
+func (e *Engine) named(agent, id string, out *messages.MemoryAnswer) error {
+	if strings.ContainsFunc(id, unicode.IsSpace) || strings.ContainsRune(id, 0) {
+		return nil
+	}
+	r, err := contextmem.New(e.db, nil).Event(agent, id)
+	switch {
+	case err == nil:
+		out.Events, out.None = append(out.Events, r.GetEvent()), false
+	case !errors.Is(err, contextmem.ErrNotFound):
+		return fmt.Errorf("an event by its id: %w", err)
+	}
+	if e.graph == nil {
+		return nil
+	}
+	f, err := e.graph.Fact(id)
+	switch {
+	case err == nil:
+		out.Facts, out.None = append(out.Facts, Message(&f)), false
+	case !errors.Is(err, graphmem.ErrNotFound):
+		return fmt.Errorf("a fact by its id: %w", err)
+	}
+	return nil
 }
 
 func (e *Engine) figures(reader *contextmem.Context, agent string) (*messages.MemoryFigures, error) {

@@ -58,6 +58,8 @@ type Question struct {
 	Now time.Time
 	// Floor is the least relevance of the best text, 0 to 1; nil means that of the node.
 	Floor *float64
+	// All lists what bears on the text too little as well.
+	All bool
 	// Weights of what speaks for a text; nil means those of the node.
 	Weights *lexical.Weights
 }
@@ -210,7 +212,11 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 	if err != nil {
 		return nil, err
 	}
-	return strong(settle(out), floor(&q, &query)), nil
+	out = settle(out)
+	if q.All {
+		return out, nil
+	}
+	return strong(out, floor(&q, &query)), nil
 }
 
 // wanted picks the hits worth loading: the best few times limit, and of each

@@ -12,6 +12,40 @@ type Recalled struct {
 	Score        float64 `json:"score"`
 	Speaker      string  `json:"speaker,omitempty"`
 	Conversation string  `json:"conversation,omitempty"`
+	// Relevance is how far it bears on the question, 0 to 1.
+	Relevance float64 `json:"relevance,omitempty"`
+	// Channels are the parts of the score, before they were scaled to the best item, the weightiest first.
+	Channels []ChannelScore `json:"channels,omitempty"`
+	// Source is the task in which it was said, or what a fact was learnt from.
+	Source string `json:"source,omitempty"`
+	// Path are the names from the question to a fact.
+	Path []string `json:"path,omitempty"`
+	// Matched are the words of the question that it holds, as the index has them.
+	Matched []string `json:"matched,omitempty"`
+	// Taint: recalled, or foreign for what may not be trusted.
+	Taint string `json:"taint,omitempty"`
+	// SupersededBy is a later item that tells otherwise.
+	SupersededBy string `json:"superseded_by,omitempty"`
+}
+
+// ChannelScore is what one way of searching says for an item.
+type ChannelScore struct {
+	Channel string  `json:"channel"`
+	Score   float64 `json:"score"`
+}
+
+// MemoryWhy explains what memory answers to a text.
+type MemoryWhy struct {
+	Items []Recalled `json:"items"`
+	// LeftOut was found and bears on the text too little.
+	LeftOut []Recalled `json:"left_out"`
+	// None says that memory was searched and has nothing.
+	None bool `json:"none"`
+	// Floor is the relevance that the best text had to reach.
+	Floor float64 `json:"floor"`
+	// Events and Facts are those whose id the text is.
+	Events []MemoryEvent `json:"events"`
+	Facts  []Fact        `json:"facts"`
 }
 
 // MemoryEvent is one entry of the context.
