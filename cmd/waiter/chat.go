@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +26,29 @@ type sendCmd struct {
 	Mode         mode     `help:"How it meets a running answer: steer (join it), queue or interrupt; default by the channel."`
 	Key          string   `help:"Idempotency key." placeholder:"KEY"`
 	Wait         bool     `help:"Wait for the answer."`
+	Attach       []string `type:"existingfile" help:"Pictures and sound files to send along." placeholder:"FILE"`
+}
+
+// attachments reads files as blocks of what their bytes, or their names, say.
+func attachments(files []string) ([]client.Block, error) {
+	var out []client.Block
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		media, _, _ := strings.Cut(http.DetectContentType(data), ";")
+		kind, _, _ := strings.Cut(media, "/")
+		if kind != "image" && kind != "audio" {
+			media, _, _ = strings.Cut(mime.TypeByExtension(filepath.Ext(file)), ";")
+			kind, _, _ = strings.Cut(media, "/")
+		}
+		if kind != "image" && kind != "audio" {
+			return nil, fmt.Errorf("%s is neither a picture nor sound", file)
+		}
+		out = append(out, client.Block{Type: kind, MediaType: media, Data: data})
+	}
+	return out, nil
 }
 
 func (s *sendCmd) Run(c *console, node *client.Client) error {
@@ -31,6 +58,10 @@ func (s *sendCmd) Run(c *console, node *client.Client) error {
 	}
 	if s.Level.set {
 		in.Level = client.Level(s.Level.n)
+	}
+	var err error
+	if in.Blocks, err = attachments(s.Attach); err != nil {
+		return err
 	}
 	got, err := node.Submit(c.ctx, in)
 	if err != nil {
