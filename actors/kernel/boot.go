@@ -51,6 +51,9 @@ type Options struct {
 	ReadyIn time.Duration
 	// NoLocals leaves out the search for model servers on loopback.
 	NoLocals bool
+	// Worker is the program that does Worker, with its arguments. Without it adapter files that nobody has confirmed are
+	// refused.
+	Worker []string
 }
 
 func (o Options) locals() []providers.Local {

@@ -111,6 +111,11 @@ func (w *world) openStore() error {
 	w.onClose("store", db.Close)
 	w.words = &lexical.Dictionary{}
 	w.index = &lexical.Index{Words: w.words}
+	if done, broken, err := recall.Upgrade(db, w.index); err != nil {
+		return fmt.Errorf("index what was said anew: %w", err)
+	} else if done+broken > 0 {
+		w.log.Logger("memory").Info("what was said is indexed anew", "events", done, "broken", broken)
+	}
 	w.events = contextmem.New(db, nil)
 	w.ledger, err = ledgerengine.Open(db, ledgerengine.Options{Indexer: w.events, Late: w.index, Logger: w.log.Logger("ledger")})
 	if err != nil {
@@ -162,7 +167,7 @@ func (w *world) applySettings(s *configs.Snapshot) {
 // openModels loads the adapters and makes the client of the model sources.
 func (w *world) openModels() error {
 	var err error
-	if w.adapters, err = lua.New(w.layout.Adapters(), w.log.Logger("adapters")); err != nil {
+	if w.adapters, err = lua.Guarded(w.layout.Adapters(), w.log.Logger("adapters"), w.adapterRules()); err != nil {
 		return err
 	}
 	w.onClose("adapters", func() error { w.adapters.Close(); return nil })

@@ -30,6 +30,7 @@ type cli struct {
 	Backup  backupCmd  `cmd:"" help:"Write a backup of the running node, and try it out."`
 	Restore restoreCmd `cmd:"" help:"Make a new data folder from a backup."`
 	Doctor  doctorCmd  `cmd:"" help:"Look at a node's files, environment and process; its store is not opened."`
+	Worker  struct{}   `cmd:"" name:"adapter-worker" hidden:"" help:"Run an adapter's script for a node, on standard input and output."`
 }
 
 type runCmd struct {
@@ -73,6 +74,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = c.Restore.run(stdout)
 	case "doctor":
 		well, err = c.Doctor.run(stdout)
+	case workerCommand:
+		err = kernel.Worker(os.Stdin, stdout)
 	default:
 		err = c.Run.serve(stdout, stderr)
 	}
@@ -101,6 +104,9 @@ func (v versionCmd) show(out io.Writer) error {
 	return kernel.Graph(out)
 }
 
+// workerCommand makes this program a worker of the node that started it.
+const workerCommand = "adapter-worker"
+
 // closeTime is how long an orderly stop may take.
 const closeTime = 20 * time.Second
 
@@ -114,6 +120,10 @@ func (r runCmd) serve(stdout, stderr io.Writer) error {
 	}
 	if !r.Quiet {
 		opt.Stderr = stderr
+	}
+	// Where the system does not tell, files that nobody has confirmed do not run.
+	if path, err := os.Executable(); err == nil {
+		opt.Worker = []string{path, workerCommand}
 	}
 	node, err := kernel.Boot(ctx, opt)
 	if err != nil {

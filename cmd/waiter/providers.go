@@ -23,6 +23,7 @@ type providersCmd struct {
 	Reset  providersResetCmd  `cmd:"" help:"End the cooldown of a source."`
 	Probe  providersProbeCmd  `cmd:"" help:"Ask the sources that are not ready for a live answer; those that answer are ready again."`
 	Use    providersUseCmd    `cmd:"" help:"Put a source first; the others keep their order."`
+	Trust  providersTrustCmd  `cmd:"" help:"Let an adapter file that you have read run in the node itself."`
 }
 
 type providersListCmd struct{}

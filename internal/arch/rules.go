@@ -33,6 +33,10 @@ var Rows = []Row{
 		Why: "a model source is an engine: it speaks HTTP through egress and Lua through luavm, and knows no actor",
 	},
 	{
+		Folder: "providers/worker", May: []string{"messages", "configs", "providers"}, Tests: []string{"pluginhost"},
+		Why: "it speaks over pipes; who starts the process hands them in",
+	},
+	{
 		Folder: "pluginhost", May: []string{"messages", "shm", "configs", "internal/luavm", "internal/egress"},
 		Why: "plugin kinds are engines without actors",
 	},

@@ -58,6 +58,9 @@ type book struct {
 	src  []byte
 	lost error
 
+	judge   sync.Once
+	foreign bool
+
 	once sync.Once
 	prog *luavm.Program
 	err  error
@@ -75,11 +78,14 @@ type book struct {
 // strange tells that the file may not run in this process: it comes from the data
 // folder, and nobody has said that it may.
 func (b *book) strange() bool {
-	if !b.own || b.rules == nil {
-		return false
-	}
-	src, err := b.source()
-	return err == nil && !b.rules.Trusted(b.name, Sum(src))
+	b.judge.Do(func() {
+		if !b.own || b.rules == nil {
+			return
+		}
+		src, err := b.source()
+		b.foreign = err == nil && !b.rules.Trusted(b.name, Sum(src))
+	})
+	return b.foreign
 }
 
 // source gives the text of the file, as it was when it was first asked for.
