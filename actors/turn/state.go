@@ -316,12 +316,13 @@ func (m *machine) put(key, what string, to *messages.Address, msg proto.Message,
 
 // outstanding is the question with this correlation, or nil.
 func (m *machine) outstanding(corr string) *question {
-	switch {
-	case corr == "":
+	if corr == "" {
 		return nil
-	case corr == m.question.corr:
+	}
+	switch corr {
+	case m.question.corr:
 		return &m.question
-	case corr == m.beside.corr:
+	case m.beside.corr:
 		return &m.beside
 	}
 	return nil
