@@ -80,17 +80,16 @@ func (r *root) Step(now time.Time, e kit.Event) []kit.Effect {
 
 // settle is ready once nothing starts any more.
 func (r *root) settle() []kit.Effect {
-	out := []kit.Effect{r.state()}
 	if r.ready {
-		return out
+		return []kit.Effect{r.state()}
 	}
 	for _, v := range r.views {
 		if v.GetState() == messages.PluginState_PLUGIN_STATE_STARTING {
-			return out
+			return []kit.Effect{r.state()}
 		}
 	}
 	r.ready = true
-	return append(out, kit.CancelAfter{Key: "late"}, kit.Ready{})
+	return []kit.Effect{r.state(), kit.CancelAfter{Key: "late"}, kit.Ready{}}
 }
 
 func (r *root) state() kit.State {
