@@ -111,11 +111,6 @@ func (w *world) openStore() error {
 	w.onClose("store", db.Close)
 	w.words = &lexical.Dictionary{}
 	w.index = &lexical.Index{Words: w.words}
-	if done, broken, err := recall.Upgrade(db, w.index); err != nil {
-		return fmt.Errorf("index what was said anew: %w", err)
-	} else if done+broken > 0 {
-		w.log.Logger("memory").Info("what was said is indexed anew", "events", done, "broken", broken)
-	}
 	w.events = contextmem.New(db, nil)
 	w.ledger, err = ledgerengine.Open(db, ledgerengine.Options{Indexer: w.events, Late: w.index, Logger: w.log.Logger("ledger")})
 	if err != nil {
