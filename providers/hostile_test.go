@@ -176,7 +176,7 @@ func slow(t *testing.T, text string, pause time.Duration) (*providers.Client, pr
 		}
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
 		for i := range len(text) {
-			time.Sleep(pause)
+			<-time.NewTimer(pause).C
 			if _, err := io.WriteString(conn, text[i:i+1]); err != nil {
 				return
 			}
