@@ -12,6 +12,9 @@ import (
 	"homeagent/messages"
 )
 
+// slack is how long an action waits for its steps: in an idle node they never come.
+const slack = 1500 * time.Millisecond
+
 // act does what is due. People wait until the node is ready; what goes wrong does not.
 func (w *world) act() {
 	for w.next < len(w.plan.actions) && w.dying == "" {
@@ -20,7 +23,7 @@ func (w *world) act() {
 			w.waited = 0
 			return
 		}
-		if w.waited < a.steps && !(w.host.Idle() && !w.busy()) {
+		if w.waited < a.steps && w.host.Now().Before(w.began.Add(a.at+slack)) {
 			return
 		}
 		if !a.fault() && (!w.up || w.stopping != nil) {
@@ -32,9 +35,6 @@ func (w *world) act() {
 		w.do(a)
 	}
 }
-
-// busy tells that actors will have something to do before the next action.
-func (w *world) busy() bool { _, ok := w.host.Next(); return ok || w.stopping != nil }
 
 func (w *world) do(a action) {
 	switch a.do {
@@ -196,11 +196,7 @@ func (w *world) setTimer(a action) {
 // asked is a person who sees that somebody must decide about a call. Some decide at once, some later, some only when
 // everything else is done.
 func (w *world) asked(a *messages.Approval) {
-	call := a.GetCall().GetCallId()
-	w.outside.asked[call] = true
-	if a.GetState() == messages.ApprovalState_APPROVAL_STATE_ALLOWED {
-		w.outside.allowed[call] = true
-	}
+	w.outside.asked[a.GetCall().GetCallId()] = true
 	if a.GetState() != messages.ApprovalState_APPROVAL_STATE_PENDING {
 		return
 	}
@@ -217,6 +213,9 @@ func (w *world) asked(a *messages.Approval) {
 }
 
 func (w *world) decide(a *messages.Approval, allow bool) {
+	if allow {
+		w.outside.allowed[a.GetCall().GetCallId()] = true
+	}
 	w.ask("guard", &messages.DecideApproval{
 		ApprovalId: a.GetApprovalId(), Hash: a.GetHash(), Allow: allow,
 		Principal: &messages.Principal{Id: "owner", Kind: messages.PrincipalKind_PRINCIPAL_KIND_OWNER},

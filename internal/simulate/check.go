@@ -29,6 +29,8 @@ type checks struct {
 	stopped bool
 	// handed are the writes that the ledger was given and that did not reach the disk yet.
 	handed map[*messages.LedgerExecute]bool
+	// ledgerFails tells that the ledger fails, or is about to: what it was given is lost then.
+	ledgerFails bool
 	// gone are residents that people destroyed.
 	gone map[string]bool
 }
@@ -51,14 +53,16 @@ func (c *checks) booted() {
 	clear(c.guards)
 	clear(c.suspended)
 	clear(c.handed)
+	c.ledgerFails = false
 }
 
 // stoppedInOrder looks at a node that has stopped in order.
 func (c *checks) stoppedInOrder() {
-	if len(c.handed) > 0 && !c.w.disk.Low && !c.w.disk.Broken() {
+	if len(c.handed) > 0 && !c.ledgerFails && !c.w.disk.Low && !c.w.disk.Broken() {
 		c.w.violate("stop", "%d writes that the ledger had taken are not on disk after an orderly stop", len(c.handed))
 	}
 	clear(c.handed)
+	c.ledgerFails = false
 }
 
 // crashed notes that the process ended without saying what it had still to say.
@@ -67,8 +71,11 @@ func (c *checks) crashed(at time.Time) { c.breaks = append(c.breaks, at) }
 // failing notes that an actor is about to fail.
 func (c *checks) failing(path string) {
 	if id, ok := taskOf(path); ok {
-		c.odd[id] = "failed"
+		if c.odd[id] == "" {
+			c.odd[id] = "failed"
+		}
 	}
+	c.ledgerFails = c.ledgerFails || path == ledger.Kind
 }
 
 func (c *checks) restarted(path string) {

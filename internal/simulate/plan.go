@@ -137,6 +137,11 @@ func makePlan(seed uint64) plan {
 			})
 		}
 	}
+	if rng.IntN(20) == 0 { // nobody is there, and the node goes down while it finds out
+		a := p.submit(rng, 60, when())
+		a.input.Agent = "main/resident/nobody"
+		p.actions = append(p.actions, a, action{at: a.at, steps: 1 + rng.IntN(12), do: doCrash})
+	}
 	p.policy(rng)
 	p.faults(rng, when)
 	slices.SortStableFunc(p.actions, func(a, b action) int { return int(a.at - b.at) })

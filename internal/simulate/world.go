@@ -218,7 +218,11 @@ func (w *world) soonest() (time.Time, bool) {
 		return at, false
 	}
 	if w.next < len(w.plan.actions) { // one whose time has come waits for steps, or for the node
-		if t := w.began.Add(w.plan.actions[w.next].at); t.After(w.host.Now()) && (!ok || t.Before(at)) {
+		t := w.began.Add(w.plan.actions[w.next].at)
+		if !t.After(w.host.Now()) {
+			t = t.Add(slack)
+		}
+		if t.After(w.host.Now()) && (!ok || t.Before(at)) {
 			at, ok = t, true
 		}
 	}

@@ -120,7 +120,7 @@ func (m maker) request() *messages.LedgerExecute {
 
 // TestModel gives the model and the engine the same random operations.
 func TestModel(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(5) {
 		db, err := store.Open("", store.Options{InMemory: true})
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestModel(t *testing.T) {
 func compare(t *testing.T, seed uint64, engine *ledger.Ledger, context *contextmem.Context) {
 	m, d, now := maker{rand.New(rand.NewPCG(seed, 1))}, New(), begin
 	took := 0
-	for i := range 400 {
+	for i := range 300 {
 		now = now.Add(time.Millisecond)
 		var group []*messages.LedgerExecute
 		for range 1 + m.rng.IntN(3) {
