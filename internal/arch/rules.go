@@ -100,7 +100,7 @@ var Actors = map[string][]string{
 	"ledger":    {"memory"},
 	"memory":    {"memory"},
 	"plugins":   {"pluginhost"},
-	"provider":  {"providers"},
+	"provider":  {"providers", "memory/usage"},
 	"scheduler": nil,
 	"stages":    nil,
 	"timers":    {"memory"},
