@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -325,16 +327,17 @@ func (s *Session) answeredBy(ctx context.Context, t *Task, to Screen) error {
 	return nil
 }
 
-// caughtUp asks for the task that is waited for after a gap or a new connection: its end may be among what was missed.
+// caughtUp asks for the task that is waited for after a gap or a new connection, or for all that this session has sent:
+// their ends may be among what was missed.
 func (s *Session) caughtUp(ctx context.Context, until string, to Screen) (*Task, error) {
 	for _, t := range s.texts {
 		t.Restart() // pieces are live only: what comes next may not join what was shown
 	}
-	if until == "" {
-		return nil, nil
-	}
 	ask, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	if until == "" {
+		return nil, s.missed(ask, to)
+	}
 	t, err := s.c.Input(ask, until)
 	if err != nil || t.End == "" {
 		return nil, nil // the stream tells the end; this was to learn it sooner
@@ -343,4 +346,21 @@ func (s *Session) caughtUp(ctx context.Context, until string, to Screen) (*Task,
 		return nil, err
 	}
 	return t, nil
+}
+
+// missed shows the ends of tasks of this session that the stream does not tell any more.
+func (s *Session) missed(ctx context.Context, to Screen) error {
+	s.mu.Lock()
+	own := slices.Sorted(maps.Keys(s.own))
+	s.mu.Unlock()
+	for _, id := range own {
+		t, err := s.c.Input(ctx, id)
+		if err != nil || t.End == "" {
+			continue // the stream tells the end; this was to learn it sooner
+		}
+		if err := s.finish(ctx, t, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
