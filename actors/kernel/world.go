@@ -139,6 +139,13 @@ func (w *world) openSettings() error {
 	// Dates are indexed in the person's zone; a change of it counts from the next start on.
 	w.index.Zone = w.settings().Location()
 	w.applySettings(w.settings())
+	done, broken, err := recall.Upgrade(w.db, w.index)
+	if err != nil {
+		return fmt.Errorf("index what was said anew: %w", err)
+	}
+	if done+broken > 0 {
+		w.log.Logger("memory").Info("what was said is indexed anew", "events", done, "broken", broken)
+	}
 	return nil
 }
 

@@ -2,8 +2,9 @@ package main
 
 import (
 	"os"
-	"os/exec"
+	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 )
 
@@ -33,15 +34,31 @@ func describe() machine {
 	return m
 }
 
-// revision asks git; outside of a clone it is unknown. "-dirty" says that the tree differs from it.
+// revision is that of the program where it was built with it, else that of the clone that it runs in; "-dirty" says that the
+// tree differed when it was built. Outside of a clone it is unknown.
 func revision() string {
-	head, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if info, ok := debug.ReadBuildInfo(); ok {
+		settings := map[string]string{}
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
+		}
+		if r := settings["vcs.revision"]; len(r) >= 12 {
+			if settings["vcs.modified"] == "true" {
+				return r[:12] + "-dirty"
+			}
+			return r[:12]
+		}
+	}
+	head, err := os.ReadFile(filepath.Join(".git", "HEAD"))
 	if err != nil {
 		return "unknown"
 	}
-	out := strings.TrimSpace(string(head))
-	if diff, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no").Output(); err != nil || len(diff) > 0 {
-		out += "-dirty"
+	name, ok := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: ")
+	if ok {
+		if head, err = os.ReadFile(filepath.Join(".git", filepath.FromSlash(name))); err != nil {
+			return "unknown"
+		}
 	}
-	return out
+	r := strings.TrimSpace(string(head))
+	return r[:min(12, len(r))]
 }

@@ -13,6 +13,7 @@
 //	n<agent>                     figures: texts, total length, terms
 //	f<number>                    what the ranking needs of one text (sealed record)
 //	c<agent><conversation>       the last text of a conversation (sealed record)
+//	v                            format of the index; see Rebuild
 //
 // Terms are described at Terms. The second field is written only while the
 // dictionary is loaded and only ever adds to scores, so that what is found never
@@ -22,8 +23,17 @@
 //
 // BM25 (k1 0.9, b 0.4). A text is a hit only when it holds a term that is
 // evidence (see QueryTerm) or stands next to such a text; words that ask and
-// grammar never make one. On top of BM25 the structure of the conversation
-// counts: the turns before and after, and the best turns of the same session.
+// grammar never make one. The best by BM25 and those around them are weighed by
+// several signs, see Weights: which words stand in a text and the two turns on
+// each side, where each word counts more slowly the more often it comes; the
+// session; who spoke; whether the turn before asked; the form of the text; dates.
+// No weight was fitted to a single question.
+//
+// # Relevance
+//
+// A score tells which text is better, not whether it is any good. Relevance tells
+// that: the share of what the query asks for that a text and its window hold,
+// where rare words are worth more, and a name that no text holds counts double.
 //
 // # Bounds
 //

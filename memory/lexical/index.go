@@ -65,6 +65,12 @@ func EventText(e *messages.Event) string {
 // already, by its number, is left alone. Events of kinds that are not searched
 // (tool calls) and texts that were recalled are skipped.
 func (x *Index) IndexEvents(txn store.Txn, events []*messages.EventRecord) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if err := settleFormat(txn); err != nil {
+		return err
+	}
 	left := MaxTermBytes
 	for _, r := range events {
 		if err := x.indexEvent(txn, r, &left); err != nil {

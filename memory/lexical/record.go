@@ -1,6 +1,7 @@
 package lexical
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -192,6 +193,10 @@ func get(txn store.Txn, key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	return b, err
+}
+
+func putUvarint(txn store.Txn, key []byte, v uint64) error {
+	return txn.Put(bytes.Clone(key), binary.AppendUvarint(nil, v))
 }
 
 func getUvarint(txn store.Txn, key []byte) (uint64, error) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"homeagent/memory/store"
 	"homeagent/messages"
@@ -131,6 +132,8 @@ const (
 	worthName = 0.5
 	// askedMost is how many of the most telling terms a text has to hold to bear on the query fully, however long that is.
 	askedMost = 5
+	// worthAcross is what a pair of Han characters is worth with one in it that is often grammar.
+	worthAcross = 0.5
 	// telling is from what share of the most telling term on a term says much.
 	telling = 0.6
 )
@@ -167,6 +170,7 @@ func (r *run) score(q *Query) error {
 // value sets what the terms are worth, and keeps those that are known.
 func (r *run) value(all []term, most float64) {
 	for _, t := range all {
+		t.worth *= hanWorth(t.Text)
 		switch known := t.weight > 0; {
 		case t.Date:
 			t.worth = 0
@@ -186,7 +190,7 @@ func (r *run) value(all []term, most float64) {
 	}
 	if len(r.q.dates) > 0 {
 		most = max(most, 1)
-		r.dated = most
+		r.dated = 0.7 * most
 		r.asked += r.dated
 	}
 	r.asked = min(r.asked, askedMost*most)
@@ -210,10 +214,23 @@ func (r *run) value(all []term, most float64) {
 		if t.Exact {
 			r.exactMask |= 1 << i
 		}
-		if t.Name || t.worth >= telling*most {
+		if t.Name || t.worth >= telling*hanWorth(t.Text)*most {
 			r.tellingMask |= 1 << i
 		}
 	}
+}
+
+// hanWorth is what a term is worth of itself: a pair of Han characters with one that is often grammar mostly lies across
+// words.
+func hanWorth(term string) float64 {
+	first, size := utf8.DecodeRuneInString(term)
+	if !unspaced(first) || size == len(term) {
+		return 1
+	}
+	if second, _ := utf8.DecodeRuneInString(term[size:]); hanSoft[first] || hanSoft[second] {
+		return worthAcross
+	}
+	return 1
 }
 
 // addTerms scores the texts that hold the terms.

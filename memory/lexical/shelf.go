@@ -29,6 +29,13 @@ func (s *shelf) get(n uint64) *text {
 	return t
 }
 
+// clear forgets everything.
+func (s *shelf) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.young, s.old = nil, nil
+}
+
 func (s *shelf) put(n uint64, t *text) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -165,10 +165,11 @@ func capitalised(text string) map[string]bool {
 		}
 		w := text[word:i]
 		r, _ := utf8.DecodeRuneInString(w)
-		switch {
-		case unicode.IsLower(r):
+		upper := strings.IndexFunc(w, unicode.IsUpper)
+		if unicode.IsLower(r) {
 			small = true
-		case unicode.IsUpper(r) && !start:
+		}
+		if upper > 0 && strings.IndexFunc(w, unicode.IsLower) >= 0 || upper == 0 && !start {
 			w = strings.ToLower(w)
 			out[w] = true
 			out[strings.TrimSuffix(w, "'s")] = true
