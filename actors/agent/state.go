@@ -114,6 +114,10 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 		s.onReport(e, m)
 	case *messages.StopAll:
 		s.onStop(e, m)
+	case settleAgain:
+		if c := s.children[m.name]; c != nil && c.destroying != nil {
+			s.readTasks(m.name, c)
+		}
 	case gatherLate:
 		s.gatherDone(m.id)
 	case *messages.Drain:

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -279,7 +280,7 @@ func (s *state) readTasks(name string, c *child) {
 	s.ask(s.p.Ledger, &messages.LedgerPending{Agent: c.spec.GetAgent()}, func(m proto.Message) {
 		p, ok := m.(*messages.PendingTasks)
 		if !ok {
-			s.destroyed(name, c, ledgerError(m))
+			s.settleLater(name, ledgerError(m))
 			return
 		}
 		s.settle(name, c, p.GetTasks())
@@ -305,15 +306,30 @@ func (s *state) settle(name string, c *child, tasks []*messages.PendingTask) {
 	ops = append(ops, &messages.LedgerOp{Op: &messages.LedgerOp_DeleteAgent{DeleteAgent: &messages.DeleteAgent{Agent: c.spec.GetAgent()}}})
 	s.ask(s.p.Ledger, &messages.LedgerExecute{Sync: true, Ops: ops}, func(m proto.Message) {
 		err := ledgerError(m)
-		if err.GetCode() == "already_ended" {
+		switch {
+		case err.GetCode() == "already_ended":
 			s.readTasks(name, c)
 			return
+		case err != nil:
+			s.settleLater(name, err)
+			return
 		}
-		if d, ok := m.(*messages.LedgerDone); ok && err == nil {
+		if d, ok := m.(*messages.LedgerDone); ok {
 			s.settled(tasks, back, d.GetResults())
 		}
-		s.destroyed(name, c, err)
+		s.destroyed(name, c)
 	})
+}
+
+// settleAgain is a timer: what a destroyed resident has left is to be settled.
+type settleAgain struct{ name string }
+
+// settleLater tries again: the resident has ended, and what it has left is nobody's until that is on disk.
+func (s *state) settleLater(name string, err *messages.Error) {
+	s.add(
+		kit.Log{Level: kit.Warn, Text: "a resident's tasks were not settled", Attrs: []any{"resident", name, "code", err.GetCode()}},
+		kit.After{Key: "settle/" + name, D: time.Second, Msg: settleAgain{name}},
+	)
 }
 
 func (s *state) endOf(t *messages.PendingTask) *messages.EndTask {
@@ -367,7 +383,7 @@ func origin(spec *messages.AgentSpec) (channel, conversation string) {
 	return spec.GetOriginChannel(), spec.GetOriginConversation()
 }
 
-func (s *state) destroyed(name string, c *child, err *messages.Error) {
+func (s *state) destroyed(name string, c *child) {
 	delete(s.children, name)
-	c.destroying.done(&messages.AgentView{Spec: c.spec, State: "ended"}, err)
+	c.destroying.done(&messages.AgentView{Spec: c.spec, State: "ended"}, nil)
 }

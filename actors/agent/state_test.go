@@ -87,6 +87,10 @@ func TestResidentLife(t *testing.T) {
 		}}
 	}
 	h.answer(t, &messages.LedgerPending{}, &messages.PendingTasks{Tasks: []*messages.PendingTask{left("w"), left("v")}})
+	h.Note("the disk has no room: it is tried again")
+	h.answer(t, &messages.LedgerExecute{}, &messages.LedgerDone{Error: &messages.Error{Code: "disk_low"}})
+	h.step(kit.Event{Msg: settleAgain{"cook"}})
+	h.answer(t, &messages.LedgerPending{}, &messages.PendingTasks{Tasks: []*messages.PendingTask{left("w"), left("v")}})
 	h.Note("one has ended otherwise meanwhile: nothing was written, the rest is read again")
 	h.answer(t, &messages.LedgerExecute{}, &messages.LedgerDone{Error: &messages.Error{Code: "already_ended"}})
 	h.answer(t, &messages.LedgerPending{}, &messages.PendingTasks{Tasks: []*messages.PendingTask{left("w")}})
