@@ -234,11 +234,12 @@ func (m *machine) onTask(corr string, t *messages.TaskStatus) {
 		return
 	}
 	delete(m.asked, task)
-	switch s := t.GetState(); {
-	case s == messages.TaskState_TASK_STATE_ENDED:
+	switch t.GetState() {
+	case messages.TaskState_TASK_STATE_ENDED:
 		m.releaseTask(task)
-	case s == messages.TaskState_TASK_STATE_PARKED:
+	case messages.TaskState_TASK_STATE_PARKED:
 		m.tellTwice(task)
+	default: // it tells by itself what it waits for
 	}
 }
 

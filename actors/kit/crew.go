@@ -53,7 +53,7 @@ func (c *crew) serve(j job) {
 	h := &hand{next: make(chan job, 1)}
 	for {
 		j.sh.work(j.ctx, j.w, j.fn)
-		j = job{}
+		j = job{} //nolint:wastedassign // who rests holds nothing of the last job
 		if !c.rest(h) {
 			return
 		}
