@@ -63,6 +63,7 @@ func (c *checks) stoppedInOrder() {
 	}
 	clear(c.handed)
 	c.ledgerFails = false
+	c.breaks = append(c.breaks, c.now()) // what was written last, nobody was left to hear of
 }
 
 // crashed notes that the process ended without saying what it had still to say.

@@ -59,6 +59,9 @@ func (g *guard) stepped(m kit.Machine, e kit.Event, effects []kit.Effect) {
 	if before.GetRunning().GetTaskId() != g.view.GetRunning().GetTaskId() {
 		g.live, g.asked, g.since = false, false, time.Time{}
 	}
+	if id := before.GetRunning().GetTaskId(); id != "" && slices.Contains(ids(g.view.GetStack()), id) {
+		g.cut[id] = g.c.now() // suspended, or lost while another was to take its place
+	}
 	g.look(e, effects, before)
 	g.places()
 	g.lifo(before)
@@ -100,8 +103,6 @@ func (g *guard) look(e kit.Event, effects []kit.Effect, before *messages.Schedul
 		if m.GetTaskId() == running && m.GetError() == nil {
 			g.live = true
 		}
-	case *messages.Suspended:
-		g.cut[m.GetTaskId()] = g.c.now()
 	case *messages.TurnLost:
 		if m.GetTaskId() == running {
 			g.live = false
