@@ -19,7 +19,7 @@ type bench struct {
 	binary, dir string
 	out         *Report
 
-	events, starting, idling, warm, turning, interrupting int
+	events, starting, idling, warm, turning, interrupting, crowding, persons, recovering int
 }
 
 func (b *bench) report(f Figure) { b.out.Figures = append(b.out.Figures, f) }
@@ -38,7 +38,7 @@ func main() {
 }
 
 // parts are what can be measured, in this order.
-var parts = []string{"size", "start", "idle", "turns", "interrupts"}
+var parts = []string{"size", "start", "idle", "turns", "interrupts", "crowd", "recovery"}
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	b := new(bench)
@@ -53,6 +53,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	set.IntVar(&b.warm, "warm", 30, "turns and interrupts that are not counted")
 	set.IntVar(&b.turning, "turns", 400, "turns")
 	set.IntVar(&b.interrupting, "interrupts", 200, "interrupts")
+	set.IntVar(&b.crowding, "crowd", 50, "background tasks that a person comes among")
+	set.IntVar(&b.persons, "persons", 40, "inputs of persons among them")
+	set.IntVar(&b.recovering, "recoveries", 200, "starts after a kill")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -116,6 +119,10 @@ func (b *bench) measure(ctx context.Context, wanted []string, progress io.Writer
 			err = b.turns(ctx)
 		case "interrupts":
 			err = b.interrupts(ctx)
+		case "crowd":
+			err = b.crowd(ctx)
+		case "recovery":
+			err = b.recovery(ctx)
 		}
 		if err != nil {
 			return err

@@ -17,9 +17,9 @@ func (r *Report) table(out io.Writer) error {
 	fmt.Fprintf(out, "%s, %d cores, %.1f GB, %s, load %.2f before and %.2f after\n\n",
 		m.CPU, m.Cores, float64(m.Memory)/1e9, m.OS, m.Load, m.LoadAfter)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "figure\tn\tp50\tp99\tmin\tmax\tunit\ttarget\t")
+	fmt.Fprintln(w, "figure\tn\tp50\tp95\tp99\tmin\tmax\tunit\ttarget\t")
 	for _, f := range r.Figures {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", f.Name, f.N, number(f.P50), number(f.P99), number(f.Min), number(f.Max), f.Unit, f.verdict())
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", f.Name, f.N, number(f.P50), number(f.P95), number(f.P99), number(f.Min), number(f.Max), f.Unit, f.verdict())
 	}
 	if err := w.Flush(); err != nil {
 		return err

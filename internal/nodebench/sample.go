@@ -28,13 +28,13 @@ func (s sample) figure(name, unit string, want int) (Figure, error) {
 		return Figure{}, fmt.Errorf("%w: %s has %d values, not %d", errNothing, name, len(s), want)
 	}
 	return Figure{
-		Name: name, Unit: unit, N: len(s), P50: s.quantile(0.5), P99: s.quantile(0.99), Min: slices.Min(s), Max: slices.Max(s),
+		Name: name, Unit: unit, N: len(s), P50: s.quantile(0.5), P95: s.quantile(0.95), P99: s.quantile(0.99), Min: slices.Min(s), Max: slices.Max(s),
 	}, nil
 }
 
 // Target is what a figure must not exceed.
 type Target struct {
-	// Of is the quantile it holds for: "p50" or "p99".
+	// Of is the quantile it holds for: "p50", "p95" or "p99".
 	Of string `json:"of"`
 	// Most is the limit, in the figure's unit.
 	Most float64 `json:"most"`
@@ -47,6 +47,7 @@ type Figure struct {
 	Unit string  `json:"unit"`
 	N    int     `json:"n"`
 	P50  float64 `json:"p50"`
+	P95  float64 `json:"p95"`
 	P99  float64 `json:"p99"`
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
@@ -60,7 +61,10 @@ type Figure struct {
 // within sets the target of a figure and judges it.
 func (f Figure) within(of string, most float64) Figure {
 	value := f.P50
-	if of == "p99" {
+	switch of {
+	case "p95":
+		value = f.P95
+	case "p99":
 		value = f.P99
 	}
 	f.Target, f.OK = &Target{of, most}, cmp.Compare(value, most) <= 0
