@@ -125,7 +125,7 @@ planted:
 
 # Show the figures of the whole node: the end-to-end tests in full, run anew, then the simulation and the benchmarks.
 proof: build planted (simulate '-seeds 20000')
-    HOMEAGENT_CI=1 HOMEAGENT_PROOF=1 go test -count=1 -v ./internal/e2e/...
+    HOMEAGENT_CI=1 HOMEAGENT_PROOF=1 go test -count=1 -timeout 60m -v ./internal/e2e/...
     @just bench
 
 # Run every fuzz target for a number of inputs; a time would at random end a run in the middle of one, and fail it.
