@@ -59,7 +59,6 @@ func DroppedKeys() []Dropped {
 		{"core.agent.review_interval", notYet},
 		{"core.agent.merge_interval", notYet},
 		{"core.agent.workdir", byPlugin},
-		{"core.agent.embedding_model_path", notYet},
 		{"core.agent.onnx_model_path", notYet},
 		{"core.agent.failback_plugins", "nothing to set: the web face, the socket and the command line are part of the core and work when every plugin is down"},
 		{"core.input_processing.image.fallback_model", "set core.llm.sources.<name>.model of the source that core.input_processing.image.fallback_provider names"},

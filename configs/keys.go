@@ -131,6 +131,11 @@ func memoryKeys() []Key {
 			English: "Recalled memories", Chinese: "召回条数", Category: CategoryMemory, Apply: Live,
 			Description: "How many memories recall may add to a prompt. Zero turns automatic recall off; tools can still ask memory.",
 		},
+		{
+			Name: KeyEmbeddingModel, Type: TypeString,
+			English: "Word vectors", Chinese: "词向量文件", Category: CategoryMemory, Apply: Restart,
+			Description: "A file of word vectors, by which memory also finds what is said in other words: fastText (.vec text, also packed with gzip, or .bin that is not quantised), word2vec text, or Numberbatch. The 200,000 most frequent words are loaded, some 70 MB. Empty means that words are only found by themselves.",
+		},
 	}
 }
 

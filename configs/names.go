@@ -30,6 +30,7 @@ const (
 	KeyEgressAllow = "core.egress.allow"
 
 	KeyMemoryRecallLimit = "core.memory.recall_limit"
+	KeyEmbeddingModel    = "core.agent.embedding_model_path"
 
 	KeyTimersMax         = KeyTimersPrefix + "max_timers"
 	KeyTimersMinInterval = KeyTimersPrefix + "min_interval"

@@ -1141,7 +1141,11 @@ type MemoryFigures struct {
 	// Terms in the lexical index.
 	Terms int64 `protobuf:"varint,3,opt,name=terms,proto3" json:"terms,omitempty"`
 	// True while the word dictionary is loaded.
-	Dictionary    bool `protobuf:"varint,4,opt,name=dictionary,proto3" json:"dictionary,omitempty"`
+	Dictionary bool `protobuf:"varint,4,opt,name=dictionary,proto3" json:"dictionary,omitempty"`
+	// Fingerprint of the vector space; empty while no word vectors are loaded.
+	VectorSpace string `protobuf:"bytes,5,opt,name=vector_space,json=vectorSpace,proto3" json:"vector_space,omitempty"`
+	// Events with a vector in it.
+	Vectors       int64 `protobuf:"varint,6,opt,name=vectors,proto3" json:"vectors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1202,6 +1206,20 @@ func (x *MemoryFigures) GetDictionary() bool {
 		return x.Dictionary
 	}
 	return false
+}
+
+func (x *MemoryFigures) GetVectorSpace() string {
+	if x != nil {
+		return x.VectorSpace
+	}
+	return ""
+}
+
+func (x *MemoryFigures) GetVectors() int64 {
+	if x != nil {
+		return x.Vectors
+	}
+	return 0
 }
 
 var File_messages_memory_proto protoreflect.FileDescriptor
@@ -1303,14 +1321,16 @@ const file_messages_memory_proto_rawDesc = "" +
 	"\x05error\x18\x05 \x01(\v2\x13.homeagent.v1.ErrorR\x05error\x12\x12\n" +
 	"\x04none\x18\x06 \x01(\bR\x04none\x125\n" +
 	"\bleft_out\x18\a \x03(\v2\x1a.homeagent.v1.RecalledItemR\aleftOut\x12\x14\n" +
-	"\x05floor\x18\b \x01(\x01R\x05floor\"s\n" +
+	"\x05floor\x18\b \x01(\x01R\x05floor\"\xb0\x01\n" +
 	"\rMemoryFigures\x12\x16\n" +
 	"\x06events\x18\x01 \x01(\x03R\x06events\x12\x14\n" +
 	"\x05facts\x18\x02 \x01(\x03R\x05facts\x12\x14\n" +
 	"\x05terms\x18\x03 \x01(\x03R\x05terms\x12\x1e\n" +
 	"\n" +
 	"dictionary\x18\x04 \x01(\bR\n" +
-	"dictionary*\x80\x01\n" +
+	"dictionary\x12!\n" +
+	"\fvector_space\x18\x05 \x01(\tR\vvectorSpace\x12\x18\n" +
+	"\avectors\x18\x06 \x01(\x03R\avectors*\x80\x01\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10EVENT_KIND_INPUT\x10\x01\x12\x17\n" +

@@ -113,6 +113,7 @@ func memory(a *messages.MemoryAnswer) *api.Memory {
 	if f := a.GetFigures(); f != nil {
 		out.Figures = &api.MemoryFigures{
 			Events: f.GetEvents(), Facts: f.GetFacts(), Terms: f.GetTerms(), Dictionary: f.GetDictionary(),
+			VectorSpace: f.GetVectorSpace(), Vectors: f.GetVectors(),
 		}
 	}
 	return out

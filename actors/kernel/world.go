@@ -146,6 +146,7 @@ func (w *world) openSettings() error {
 	if done+broken > 0 {
 		w.log.Logger("memory").Info("what was said is indexed anew", "events", done, "broken", broken)
 	}
+	w.openMeaning()
 	return nil
 }
 

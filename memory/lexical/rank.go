@@ -37,22 +37,24 @@ type Weights struct {
 	Exact float64
 	// Date counts for what was said on a date that the query names.
 	Date float64
+	// Vector counts for a text whose vector is near that of the query.
+	Vector float64
 }
 
 // DefaultWeights were picked coarsely on three of the labelled conversations and hold on the others.
 func DefaultWeights() Weights {
 	return Weights{
-		Own: 0.2, Window: 1, Session: 0.4, Named: 0.15, Answers: 0.75, Asks: 0.4, Length: 0.2, When: 0.2, Count: 0.2, Agent: 0.1, Exact: 1, Date: 0.4,
+		Own: 0.2, Window: 1, Session: 0.4, Named: 0.15, Answers: 0.75, Asks: 0.4, Length: 0.2, When: 0.2, Count: 0.2, Agent: 0.1, Exact: 1, Date: 0.4, Vector: 0.4,
 	}
 }
 
 // Signs are what speaks for a text, before weights.
 type Signs struct {
-	Own, Window, Session, Named, Answers, Asks, Length, When, Count, Agent, Exact, Date float64
+	Own, Window, Session, Named, Answers, Asks, Length, When, Count, Agent, Exact, Date, Vector float64
 }
 
 // parts lists names, weights and signs, those that count against a text with a negative factor.
-func parts(w *Weights, s *Signs) [12]part {
+func parts(w *Weights, s *Signs) [13]part {
 	return [...]part{
 		{"words", &w.Own, s.Own},
 		{"window", &w.Window, s.Window},
@@ -66,6 +68,7 @@ func parts(w *Weights, s *Signs) [12]part {
 		{"agent", &w.Agent, -s.Agent},
 		{"exact", &w.Exact, s.Exact},
 		{"date", &w.Date, s.Date},
+		{"vector", &w.Vector, s.Vector},
 	}
 }
 
@@ -182,13 +185,22 @@ func (r *run) gather() ([]rated, error) {
 			return nil, err
 		}
 	}
+	for n := range r.s.Near {
+		switch _, err := r.text(n); {
+		case errors.Is(err, errMissing):
+			continue // forgotten, or not in this snapshot yet
+		case err != nil:
+			return nil, err
+		}
+		pool[n] = true
+	}
 	list := make([]rated, 0, len(pool))
 	for n := range pool {
 		c, err := r.rate(n, max(maxOwn, 1e-9), best)
 		if err != nil {
 			return nil, err
 		}
-		if c.near&r.evidenceMask != 0 && (r.s.Skip == nil || !r.s.Skip(c.t.event)) {
+		if (c.near&r.evidenceMask != 0 || c.signs.Vector > 0) && (r.s.Skip == nil || !r.s.Skip(c.t.event)) {
 			list = append(list, c)
 		}
 	}
@@ -226,6 +238,7 @@ func (r *run) rate(n uint64, maxOwn float64, best map[uint64][]float64) (rated, 
 	if r.acc.matched(n)&r.exactMask != 0 {
 		s.Exact = 1
 	}
+	s.Vector = max(0, r.s.Near[n])
 	for _, d := range r.q.dates {
 		if d.holds(time.UnixMicro(t.at).In(r.zone)) {
 			s.Date = 1
@@ -265,14 +278,15 @@ func (r *run) window(masks *[2*reach + 1]uint64) (score float64, all uint64) {
 
 // weigh completes the signs and adds them up.
 func (r *run) weigh(list []rated, w *Weights) {
-	most := 1e-9
+	most, nearest := 1e-9, 1e-9
 	for i := range list {
-		most = max(most, list[i].signs.Window)
+		most, nearest = max(most, list[i].signs.Window), max(nearest, list[i].signs.Vector)
 	}
 	named := r.named(list)
 	for i := range list {
 		c := &list[i]
 		c.signs.Window /= most
+		c.signs.Vector /= nearest
 		if named != "" && c.t.speaker == named {
 			c.signs.Named = 1
 		}

@@ -42,6 +42,9 @@ type Search struct {
 	Now time.Time
 	// Weights of the signs; nil means DefaultWeights.
 	Weights *Weights
+	// Near are texts whose vectors are near that of the query, by number, with their cosine; nil without vectors. They are
+	// looked at beside the best by BM25.
+	Near map[uint64]float64
 }
 
 // Hit is one text that was found.

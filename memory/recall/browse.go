@@ -121,6 +121,9 @@ func (e *Engine) figures(reader *contextmem.Context, agent string) (*messages.Me
 		return nil, fmt.Errorf("count events: %w", err)
 	}
 	out := &messages.MemoryFigures{Events: int64(n), Dictionary: e.index.Words != nil && e.index.Words.Loaded()}
+	if m := e.meaning.Load(); m != nil {
+		out.VectorSpace, out.Vectors = m.Space().Fingerprint, int64(m.Len())
+	}
 	if e.graph != nil {
 		if out.Facts, err = e.graph.Facts(); err != nil {
 			return nil, fmt.Errorf("count facts: %w", err)

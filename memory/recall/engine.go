@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"homeagent/memory/contextmem"
@@ -35,6 +36,8 @@ type Engine struct {
 	index *lexical.Index
 	graph *graphmem.Graph
 	gists gists
+	// meaning is nil while no model of word vectors is loaded.
+	meaning atomic.Pointer[Meaning]
 }
 
 // New returns an engine over the parts of memory. graph may be nil: then only
@@ -42,6 +45,9 @@ type Engine struct {
 func New(db *store.DB, index *lexical.Index, graph *graphmem.Graph) *Engine {
 	return &Engine{db: db, index: index, graph: graph}
 }
+
+// SetMeaning has texts found by their vectors too; nil ends that. It may be called at any time.
+func (e *Engine) SetMeaning(m *Meaning) { e.meaning.Store(m) }
 
 // Question is what is to be recalled.
 type Question struct {
@@ -181,6 +187,15 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 		skip[id] = true
 	}
 	asked := plain(q.Text)
+	near := map[string]map[uint64]float64{}
+	if m := e.meaning.Load(); m != nil {
+		for _, agent := range agents(q.Agent) {
+			var err error
+			if near[agent], err = m.near(ctx, agent, q.Text); err != nil {
+				return nil, err
+			}
+		}
+	}
 	var out []candidate
 	err := e.db.View(func(txn store.Txn) error {
 		for _, agent := range agents(q.Agent) {
@@ -188,7 +203,7 @@ func (e *Engine) events(ctx context.Context, q Question, query lexical.Query) ([
 				return err
 			}
 			hits, err := e.index.Search(txn, query, lexical.Search{
-				Agent: agent, Limit: max(pool, q.Limit+len(skip)), Now: q.Now, Weights: q.Weights,
+				Agent: agent, Limit: max(pool, q.Limit+len(skip)), Now: q.Now, Weights: q.Weights, Near: near[agent],
 			})
 			if err != nil {
 				return err

@@ -100,6 +100,9 @@ type MemoryFigures struct {
 	Terms  int64 `json:"terms"`
 	// Dictionary says that the word dictionary is loaded.
 	Dictionary bool `json:"dictionary"`
+	// VectorSpace is the fingerprint of the word vectors that are loaded, Vectors how many events have one in it.
+	VectorSpace string `json:"vector_space,omitempty"`
+	Vectors     int64  `json:"vectors,omitempty"`
 }
 
 // Facts is the body of POST /api/v1/memory/facts.
