@@ -599,7 +599,7 @@ func TestR15OverlapAndZone(t *testing.T) {
 	if clock(daily.ID) != "20:30" || clock(fixed.ID) != "20:30" {
 		t.Errorf("after the move due at %s and %s UTC", clock(daily.ID), clock(fixed.ID))
 	}
-	if d := n.timers()[daily.ID].Next.Sub(time.Now()); d <= 0 || d > 24*time.Hour {
+	if d := time.Until(*n.timers()[daily.ID].Next); d <= 0 || d > 24*time.Hour {
 		t.Errorf("the next one is due in %s", d)
 	}
 }
