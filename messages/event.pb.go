@@ -417,7 +417,7 @@ type TaskChange struct {
 	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
 	// For queued: place, 1 is next.
 	Position int32 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
-	// Why, as a machine code: for preempting and suspended "level", "interrupt"; for parked "approval"; for requeued
+	// Why, as a machine code: for preempting and suspended "level", "interrupt"; for parked "approval", "budget"; for requeued
 	// "steer_not_answered", "displaced", "turn_lost", "approval"; for resumed after an approval "approval"; for edited
 	// "promote", "text", "level"; empty where the change says it all.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`

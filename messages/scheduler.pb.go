@@ -771,7 +771,10 @@ type Parked struct {
 	// Generation of the turn.
 	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	// What it waits for.
-	Approvals     []string `protobuf:"bytes,3,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	Approvals []string `protobuf:"bytes,3,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	// When it goes on by itself, Unix microseconds UTC: for work that waits for a new budget. Zero means that the decisions
+	// wake it.
+	UntilUs       int64 `protobuf:"varint,4,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -825,6 +828,13 @@ func (x *Parked) GetApprovals() []string {
 		return x.Approvals
 	}
 	return nil
+}
+
+func (x *Parked) GetUntilUs() int64 {
+	if x != nil {
+		return x.UntilUs
+	}
+	return 0
 }
 
 // EditQueue changes one waiting task. Sent by admin; answered with TaskView or Error (`unknown_input`, `not_waiting`,
@@ -1683,13 +1693,14 @@ const file_messages_scheduler_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x12)\n" +
-	"\x05phase\x18\x03 \x01(\x0e2\x13.homeagent.v1.PhaseR\x05phase\"_\n" +
+	"\x05phase\x18\x03 \x01(\x0e2\x13.homeagent.v1.PhaseR\x05phase\"z\n" +
 	"\x06Parked\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x12\x1c\n" +
-	"\tapprovals\x18\x03 \x03(\tR\tapprovals\"\xb4\x01\n" +
+	"\tapprovals\x18\x03 \x03(\tR\tapprovals\x12\x19\n" +
+	"\buntil_us\x18\x04 \x01(\x03R\auntilUs\"\xb4\x01\n" +
 	"\tEditQueue\x12\x19\n" +
 	"\binput_id\x18\x01 \x01(\tR\ainputId\x12+\n" +
 	"\x04edit\x18\x02 \x01(\x0e2\x17.homeagent.v1.QueueEditR\x04edit\x12\x12\n" +

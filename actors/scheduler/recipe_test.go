@@ -395,6 +395,21 @@ func TestParked(t *testing.T) {
 			}
 			w.drain()
 		},
+		"parked until a time": func(_ *testing.T, w *world) {
+			w.say("a", 0, job)
+			t := w.active()
+			w.gone(t)
+			w.held["a"] = true // guard has nothing to do with it
+			w.back(kit.Event{Msg: &messages.Parked{TaskId: "a", Generation: t.gen, UntilUs: w.now.Add(time.Hour).UnixMicro()}})
+			w.settle()
+			w.pass(59 * time.Minute)
+			if w.m.parked["a"] == nil {
+				w.t.Fatal("it went on too early")
+			}
+			w.pass(2 * time.Minute)
+			w.settle()
+			w.done("a")
+		},
 		"cancelled by a person": func(_ *testing.T, w *world) {
 			w.say("a", 2)
 			w.park()

@@ -75,6 +75,7 @@ type task struct {
 	unread    bool // its journal must be read before it starts
 	reading   bool // its journal is being read
 	approvals []string
+	until     time.Time // while parked for a time, and not for people
 	said      saying
 	short     string // first characters of its text
 }
@@ -270,6 +271,8 @@ func (s *state) onTimer(m any) {
 		s.askParked()
 	case releaseAgain:
 		s.sendRelease(m.corr)
+	case wake:
+		s.onWake(m)
 	}
 }
 

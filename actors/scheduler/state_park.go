@@ -27,6 +27,8 @@ type (
 	askApprovals struct{}
 	// releaseAgain tells guard again.
 	releaseAgain struct{ corr string }
+	// wake lets a task go on that waits for a time.
+	wake struct{ task string }
 )
 
 // onParked lets go of a turn that waits for people: its actor has ended, the next task runs. What it had taken by
@@ -44,17 +46,40 @@ func (s *state) onParked(m *messages.Parked) {
 	} else {
 		s.remove(t)
 		t.phase, t.since, t.unread = parked, s.now, true
-		t.approvals = m.GetApprovals()
+		t.approvals, t.until = m.GetApprovals(), time.Time{}
 		s.parked[t.id()] = t
 		s.counters.Parked++
 		s.add(s.ledger("", s.setTask(t, messages.TaskState_TASK_STATE_PARKED)))
-		s.publish(t, "parked", func(c *messages.TaskChange) { c.Reason, c.Approvals = "approval", m.GetApprovals() })
-		s.askApprovals(t.id()) // guard's word may have come before this one
+		reason := "approval"
+		if m.GetUntilUs() != 0 {
+			reason = "budget"
+			s.wakeAt(t, time.UnixMicro(m.GetUntilUs()))
+		} else {
+			s.askApprovals(t.id()) // guard's word may have come before this one
+		}
+		s.publish(t, "parked", func(c *messages.TaskChange) { c.Reason, c.Approvals = reason, m.GetApprovals() })
 	}
 	for _, st := range steers {
 		s.ownTask(st)
 	}
 	s.dispatch()
+}
+
+// wakeAt lets a parked task go on at a time.
+func (s *state) wakeAt(t *task, at time.Time) {
+	t.until = at
+	s.add(kit.After{Key: "wake/" + t.id(), D: max(at.Sub(s.now), time.Second), Msg: wake{t.id()}})
+}
+
+func (s *state) onWake(w wake) {
+	t := s.parked[w.task]
+	switch {
+	case t == nil || t.until.IsZero():
+	case s.now.Before(t.until): // it was parked again meanwhile
+		s.wakeAt(t, t.until)
+	default:
+		s.unpark(t)
+	}
 }
 
 // onDecided lets a parked task wait for its turn again.
@@ -66,8 +91,12 @@ func (s *state) onDecided(m *messages.ApprovalsDecided) {
 
 func (s *state) unpark(t *task) {
 	delete(s.parked, t.id())
-	t.approvals, t.approved = nil, true
-	s.requeue(t, "approval")
+	reason := "approval"
+	if !t.until.IsZero() {
+		reason = "budget"
+	}
+	t.approvals, t.approved, t.until = nil, true, time.Time{}
+	s.requeue(t, reason)
 	if s.current == nil {
 		s.dispatch()
 		return
@@ -93,7 +122,7 @@ func (s *state) askParked() {
 // onApprovals lets a parked task go on for which nothing is to be decided any more.
 func (s *state) onApprovals(corr string, m *messages.ApprovalList) {
 	t := s.parked[strings.TrimPrefix(corr, approvalsPrefix)]
-	if t == nil {
+	if t == nil || !t.until.IsZero() {
 		return
 	}
 	for _, a := range m.GetApprovals() {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -376,4 +377,40 @@ func BenchmarkFit(b *testing.B) {
 		m.prefix = m.layout()
 		m.fit()
 	}
+}
+
+// Work that no person waits for leaves when the money is spent and goes on from its journal; a person is told at once.
+func TestMoneySpent(t *testing.T) {
+	spent := func() *messages.CompletionResult {
+		return &messages.CompletionResult{Finish: messages.Finish_FINISH_ERROR, Failure: &messages.CompletionFailure{
+			Kind: messages.ErrorKind_ERROR_KIND_BUDGET, Error: &messages.Error{Message: "spent", RetryAfterMs: 7_200_000},
+		}}
+	}
+	broke := true
+	model := func(*messages.CompletionRequest) *messages.CompletionResult {
+		if broke {
+			return spent()
+		}
+		return says("Done.")
+	}
+	background := func(s *messages.StartTurn) { s.Task.Input.PersonWaits, s.Level = false, 0 }
+
+	w := newWorld(t)
+	w.model = model
+	w.begin("", background)
+	w.all()
+	if len(w.parked) != 1 || w.finished != nil || time.UnixMicro(w.parked[0].GetUntilUs()).Sub(w.now) < time.Hour {
+		t.Fatalf("parked %v, finished %v", w.parked, w.finished)
+	}
+	broke = false
+	w.begin("", background)
+	w.all()
+	w.wantEnd(answered, "ok", "Done.")
+
+	broke = true
+	w = newWorld(t)
+	w.model = model
+	w.begin("", func(s *messages.StartTurn) { s.Task.Input.PersonWaits, s.Level = true, 2 })
+	w.all()
+	w.wantEnd(messages.End_END_FAILED, "budget", "spent")
 }

@@ -86,6 +86,7 @@ type machine struct {
 	limit     string // why toolless: tool_cap, tools_denied
 	model     stream // the completion under way
 	overflows int
+	until     int64 // while it is being parked for want of a budget: when it goes on, Unix microseconds
 
 	response *messages.CompletionResult // of the round, as post_action left it
 	said     string                     // final texts of rounds that a steered input followed

@@ -63,6 +63,8 @@ func (m *machine) onLedgerDone(corr string, d *messages.LedgerDone) {
 		}
 		m.onStartsWritten()
 		m.become(inTools)
+	case completing:
+		m.onParkWritten()
 	case committing:
 		m.onCommitted()
 	case sending:

@@ -69,7 +69,8 @@ func (m *machine) becomeCompleting() {
 	req := m.request(id)
 	m.model = stream{id: id, request: req, from: m.now, last: m.now}
 	m.add(kit.Send{To: m.deps.Providers, Corr: id, Msg: &messages.Complete{
-		Request: req, ReplyTo: m.self, DeadlineUs: m.start.GetDeadlineUs(),
+		Request: req, ReplyTo: m.self, DeadlineUs: m.start.GetDeadlineUs(), Background: m.background(),
+		Channel: m.input.GetChannel(), Conversation: m.input.GetConversation(),
 	}})
 	m.add(kit.After{Key: "silence", D: m.set.Silence, Msg: silent{id}})
 }
@@ -213,11 +214,33 @@ func completionError(r *messages.CompletionResult) *messages.Error {
 
 // onCompletionFailed shortens a prompt that was too long and tries again; everything else ends the turn.
 func (m *machine) onCompletionFailed(r *messages.CompletionResult, err *messages.Error) {
-	if r.GetFailure().GetKind() == messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW {
+	switch kind := r.GetFailure().GetKind(); {
+	case kind == messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW:
 		m.onOverflow(err)
-		return
+	case kind == messages.ErrorKind_ERROR_KIND_BUDGET && m.background():
+		m.parkForBudget(err)
+	default:
+		m.fail(err)
 	}
-	m.fail(err)
+}
+
+// background tells whether no person waits for this turn.
+func (m *machine) background() bool { return !m.input.GetPersonWaits() && m.start.GetLevel() < 2 }
+
+// budgetWait is how long a turn waits that is not told when the next budget begins.
+const budgetWait = time.Hour
+
+// parkForBudget lets the turn wait, off the stack, until there is a budget again.
+func (m *machine) parkForBudget(err *messages.Error) {
+	m.publishError(err)
+	wait := time.Duration(err.GetRetryAfterMs()) * time.Millisecond
+	if wait <= 0 {
+		wait = budgetWait
+	}
+	m.until = m.now.Add(wait).UnixMicro()
+	m.write(&messages.JournalEntry{
+		Kind: messages.JournalKind_JOURNAL_KIND_PARKED, Attempt: int32(m.attempt), Round: int32(m.round),
+	})
 }
 
 func (m *machine) count(u *messages.Usage) {

@@ -32,6 +32,9 @@ func (m *machine) onPreempt(p *messages.Preempt) {
 		m.forget()
 		m.suspend()
 	case completing:
+		if m.until != 0 {
+			return // it is about to leave by itself
+		}
 		m.cutModel("preempt")
 		m.suspend()
 	case inTools:

@@ -155,15 +155,19 @@ func (m *machine) park() {
 
 // onParkWritten ends the actor: a new turn goes on from the journal. What joined in the last moment is answered first.
 func (m *machine) onParkWritten() {
-	approvals := m.batch.parking
-	m.batch.parking = nil
+	approvals, until := m.batch.parking, m.until
+	m.batch.parking, m.until = nil, 0
 	if m.steerWaits() {
+		if m.phase == completing {
+			m.become(prompting)
+			return
+		}
 		m.become(inTools)
 		return
 	}
 	m.phase, m.suspended, m.preempt = ended, false, nil
 	m.add(kit.State{Word: "parked", Summary: m.summary()})
-	m.toScheduler(&messages.Parked{TaskId: m.task(), Generation: m.start.GetGeneration(), Approvals: approvals})
+	m.toScheduler(&messages.Parked{TaskId: m.task(), Generation: m.start.GetGeneration(), Approvals: approvals, UntilUs: until})
 	m.add(kit.Stop{Who: m.self})
 }
 
