@@ -19,7 +19,7 @@ type bench struct {
 	binary, dir string
 	out         *Report
 
-	events, starting, idling, warm, turning, interrupting, crowding, persons, recovering int
+	events, starting, idling, warm, turning, interrupting, stopping, crowding, persons, recovering int
 }
 
 func (b *bench) report(f Figure) { b.out.Figures = append(b.out.Figures, f) }
@@ -38,7 +38,7 @@ func main() {
 }
 
 // parts are what can be measured, in this order.
-var parts = []string{"size", "start", "idle", "turns", "interrupts", "crowd", "recovery"}
+var parts = []string{"size", "start", "idle", "turns", "interrupts", "stops", "crowd", "recovery"}
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	b := new(bench)
@@ -50,9 +50,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	set.IntVar(&b.events, "events", 20_000, "events in the store that is not empty")
 	set.IntVar(&b.starting, "starts", 20, "starts of each kind")
 	set.IntVar(&b.idling, "idles", 3, "idle nodes of each kind")
-	set.IntVar(&b.warm, "warm", 30, "turns and interrupts that are not counted")
+	set.IntVar(&b.warm, "warm", 30, "turns, interrupts and stops that are not counted")
 	set.IntVar(&b.turning, "turns", 400, "turns")
 	set.IntVar(&b.interrupting, "interrupts", 200, "interrupts")
+	set.IntVar(&b.stopping, "stops", 100, "stops")
 	set.IntVar(&b.crowding, "crowd", 50, "background tasks that a person comes among")
 	set.IntVar(&b.persons, "persons", 40, "inputs of persons among them")
 	set.IntVar(&b.recovering, "recoveries", 200, "starts after a kill")
@@ -119,6 +120,8 @@ func (b *bench) measure(ctx context.Context, wanted []string, progress io.Writer
 			err = b.turns(ctx)
 		case "interrupts":
 			err = b.interrupts(ctx)
+		case "stops":
+			err = b.stops(ctx)
 		case "crowd":
 			err = b.crowd(ctx)
 		case "recovery":
