@@ -26,7 +26,7 @@
 // A send in mid-turn has an intent of its own under the id of its call, on disk before anything is sent, and its result is
 // what the channel's owner said, never better than what is known. The same call again, after a restart, is answered from
 // what is on disk: it is not sent twice, unless the channel tells repeats apart by its key. Within 10 s of a start a send
-// waits for a channel that is not there yet. A turn sends at most as many
+// waits for a channel that is not there yet, and the tools are registered only when the channels of Params.Awaited are there. A turn sends at most as many
 // as core.tools.sends says, and no text twice to one place; an answer that it has sent word for word is not sent again.
 //
 // A restart loses the registrations of owners, who register again when they are told, and the outcome of inputs on their

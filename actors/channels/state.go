@@ -29,6 +29,9 @@ type Params struct {
 	SendTimeout time.Duration
 	// OfferTimeout for the outcome of an accepted input; zero means 5 s.
 	OfferTimeout time.Duration
+	// Awaited are the channels that a node always has. After a start the tools are not registered before those are there,
+	// for 10 s at most: calls that name a channel would fail.
+	Awaited []string
 }
 
 const (
@@ -69,6 +72,7 @@ type state struct {
 	seq      uint64
 	unsent   []*messages.OutputIntent
 	counts   struct{ Accepted, Refused, Sent, Failed uint64 }
+	awaiting bool      // the tools are not registered yet
 	settled  time.Time // until then channels may be missing that only have not registered yet
 	now      time.Time
 	out      []kit.Effect
@@ -114,11 +118,12 @@ func (s *state) Step(now time.Time, e kit.Event) []kit.Effect {
 	switch m := e.Msg.(type) {
 	case kit.Started, kit.Restarted:
 		s.add(s.values.Subscribe(configs.KeyAgentQueueLimit, configs.KeyToolsSends))
-		s.registerTools()
 		first, ok := m.(kit.Started)
 		if !ok {
+			s.registerTools()
 			break
 		}
+		s.awaitChannels()
 		s.again, s.settled = first.Restarts > 0, now.Add(channelWait)
 		s.add(kit.Send{To: s.p.Ledger, Corr: "unsent", Msg: &messages.LedgerPending{}}, kit.Ready{})
 	case *messages.RegisterChannel:
@@ -181,6 +186,7 @@ func (s *state) onRegister(e kit.Event, m *messages.RegisterChannel) {
 	s.add(e.Reply(&messages.Ok{}))
 	s.deliverAbsent(m.GetName())
 	s.sendCome(m.GetName())
+	s.channelsCame()
 	s.retryUnsent(m.GetName())
 }
 

@@ -80,7 +80,27 @@ func newSends() sends {
 	return sends{calls: map[string]*toolCall{}, turns: map[string]*turnSends{}}
 }
 
+// awaitChannels registers the tools, at once where no channels are waited for.
+func (s *state) awaitChannels() {
+	if len(s.p.Awaited) == 0 {
+		s.registerTools()
+		return
+	}
+	s.awaiting = true
+	s.add(kit.After{Key: corrTools, D: channelWait, Msg: toolsLate{}})
+}
+
+// channelsCame registers the tools when all channels are there that a node always has.
+func (s *state) channelsCame() {
+	missing := func(name string) bool { return s.channels[name] == nil }
+	if s.awaiting && !slices.ContainsFunc(s.p.Awaited, missing) {
+		s.add(kit.CancelAfter{Key: corrTools})
+		s.registerTools()
+	}
+}
+
 func (s *state) registerTools() {
+	s.awaiting = false
 	if s.p.Tools != nil {
 		s.add(kit.Send{To: s.p.Tools, Corr: corrTools, Msg: &messages.RegisterTools{Tools: toolDefs()}})
 	}

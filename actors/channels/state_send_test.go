@@ -101,6 +101,19 @@ func TestSendRefusals(t *testing.T) {
 	s.Done()
 }
 
+// TestToolsAfterTheChannels registers the tools when the channels are there that a node always has, or do not come.
+func TestToolsAfterTheChannels(t *testing.T) {
+	s := kittest.New(t, "send_awaited", New(Params{Ledger: kit.Path("ledger"), Tools: kit.Path("tools"), Awaited: []string{"cli", "web"}}), start)
+	s.Step(0, kit.Event{Msg: kit.Started{Self: kit.Path("channels")}})
+	s.Step(0, kit.Event{From: admin, Corr: "r1", Msg: &messages.RegisterChannel{Name: "cli"}})
+	s.Step(0, kit.Event{From: admin, Corr: "r2", Msg: &messages.RegisterChannel{Name: "web"}})
+	s.Step(0, kit.Event{From: admin, Corr: "r3", Msg: &messages.RegisterChannel{Name: "fax"}})
+	s.Note("another start, and one does not come")
+	s.Step(0, kit.Event{Msg: kit.Started{Self: kit.Path("channels"), Restarts: 1}})
+	s.Step(channelWait, kit.Event{Msg: toolsLate{}})
+	s.Done()
+}
+
 // TestSendBeforeTheChannel has turns go on before all owners have registered: a send waits for its channel, for a while.
 func TestSendBeforeTheChannel(t *testing.T) {
 	s := beginTools(t, "send_early")

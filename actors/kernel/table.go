@@ -172,7 +172,10 @@ func turnRows() []Row {
 			Requires: []kit.Facility{kit.FacilityLedger, kit.FacilityEvents, kit.FacilityConfig, kit.FacilityTools},
 			Provides: []kit.Facility{kit.FacilityChannels},
 			Make: func(w *world, _ string, _ proto.Message) (kit.Props, error) {
-				return channels.Props(channels.Params{Ledger: kit.Path("ledger"), Tools: kit.Path("tools"), Limit: int64(w.settings().Int(configs.KeyAgentQueueLimit))}), nil
+				return channels.Props(channels.Params{
+					Ledger: kit.Path("ledger"), Tools: kit.Path("tools"), Limit: int64(w.settings().Int(configs.KeyAgentQueueLimit)),
+					Awaited: []string{agent.ReportChannel, timers.Channel, "api", "cli", "web"},
+				}), nil
 			},
 		},
 		{
