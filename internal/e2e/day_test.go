@@ -94,16 +94,27 @@ func (d *day) hour(t *testing.T, kills int) {
 	d.finish()
 }
 
-// live runs the node, works with it and kills it.
+// live runs the node, works with it and kills it: at an event, about the time at which a call of class once is made, or at
+// any time; at last when nothing happens any more.
 func (d *day) live() {
-	count, at := d.dice.IntN(2*120), time.Duration(d.dice.IntN(400))*time.Millisecond
-	if count < 120 { // at an event, or at last when nothing happens any more
+	at, pause := time.Duration(d.dice.IntN(400))*time.Millisecond, time.Duration(0)
+	fits, count := func(*api.Event) bool { return true }, 1+d.dice.IntN(120)
+	switch d.dice.IntN(3) {
+	case 0:
 		at = 700 * time.Millisecond
+	case 1:
+		at, pause, count = 700*time.Millisecond, time.Duration(d.dice.IntN(4000))*time.Microsecond, 1+d.dice.IntN(4)
+		fits = func(e *api.Event) bool { return e.Tool != nil && e.Tool.Name == "files_append" && e.Tool.Result == nil }
+	case 2:
+		count = 0
 	}
 	moment, events := make(chan struct{}), 0
-	w := d.wake(func() {
+	w := d.wake(func(e *api.Event) {
+		if !fits(e) {
+			return
+		}
 		if events++; events == count {
-			close(moment)
+			time.AfterFunc(pause, func() { close(moment) })
 		}
 	})
 	plug := time.NewTimer(at)
@@ -131,7 +142,7 @@ type waking struct {
 }
 
 // wake starts the node; seen is called at each event.
-func (d *day) wake(seen func()) *waking {
+func (d *day) wake(seen func(e *api.Event)) *waking {
 	d.n.start()
 	d.lives++
 	anna, err := client.Open(client.Options{Node: "http://" + d.n.state().HTTP, TokenFile: d.anna})
@@ -149,7 +160,7 @@ func (d *day) wake(seen func()) *waking {
 			w.asks <- e.Approval
 		}
 		if seen != nil {
-			seen()
+			seen(e)
 		}
 	}, api.EventTask, api.EventOutput, api.EventApproval, api.EventTimer, api.EventToolCall)
 	w.tape.mu.Lock()
