@@ -72,7 +72,7 @@ func (w *world) do(a action) {
 		w.disk.CutIn = a.n
 	case doRestart:
 		w.beginStop()
-	case doFail, doLag:
+	case doFail, doLag, doAgain, doPause:
 		w.trouble(a)
 	case doLow:
 		w.disk.Low = true
@@ -104,9 +104,18 @@ func (w *world) trouble(a action) {
 	if !w.host.Alive(path) {
 		return
 	}
-	if a.do == doLag {
+	switch a.do {
+	case doLag:
 		w.host.Lag(path, a.n)
 		return
+	case doAgain:
+		w.host.Restart(path)
+		return
+	case doPause:
+		w.host.Pause(path, true)
+		w.after(a.d, func() { w.host.Pause(path, false) })
+		return
+	default:
 	}
 	w.checks.failing(path)
 	w.host.Fail(path)

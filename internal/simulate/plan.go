@@ -34,6 +34,8 @@ const (
 	doLow     verb = "disk-low"    // no room for a while
 	doSync    verb = "failed-sync" // a sync fails; somebody starts the node again
 	doOutage  verb = "outage"      // a channel takes nothing for a while
+	doAgain   verb = "restart-actor"
+	doPause   verb = "pause" // a person holds an actor for a while
 )
 
 // action is something that a person does, or that goes wrong, at a moment.
@@ -166,7 +168,7 @@ func (p *plan) faults(rng *rand.Rand, when func() time.Duration) {
 	}
 	for range 1 + rng.IntN(4) {
 		a := action{at: when(), steps: rng.IntN(200)}
-		switch rng.IntN(14) {
+		switch rng.IntN(16) {
 		case 0, 1:
 			a.do = doCrash
 		case 2, 3:
@@ -186,6 +188,10 @@ func (p *plan) faults(rng *rand.Rand, when func() time.Duration) {
 			a.do, a.d = doLow, time.Duration(1+rng.IntN(20))*time.Second
 		case 12:
 			a.do = doSync
+		case 14:
+			a.do, a.path = doAgain, pick(rng, "acts", "desk")
+		case 15:
+			a.do, a.path, a.d = doPause, pick(rng, "turn", "acts", "desk"), time.Duration(100+rng.IntN(5000))*time.Millisecond
 		case 13:
 			a.do, a.name, a.d = doOutage, pick(rng, "web", "chat", "mail"), time.Duration(1+rng.IntN(30))*time.Second
 		}

@@ -65,7 +65,6 @@ type Host struct {
 	cells   map[string]*cell
 	ready   []*cell // those with something to do
 	agenda  agenda
-	live    int // entries of the agenda that still count
 	order   uint64
 	steps   uint64
 	fates   map[string]string
@@ -120,16 +119,11 @@ func (h *Host) at(t time.Time, do func()) *entry {
 	h.order++
 	e := &entry{at: t, order: h.order, do: do}
 	heap.Push(&h.agenda, e)
-	h.live++
+
 	return e
 }
 
-func (h *Host) drop(e *entry) {
-	if !e.dead {
-		e.dead = true
-		h.live--
-	}
-}
+func (h *Host) drop(e *entry) { e.dead = true }
 
 // Next is when the next timer or worker is due; false when there is none.
 func (h *Host) Next() (time.Time, bool) {
@@ -142,9 +136,6 @@ func (h *Host) Next() (time.Time, bool) {
 	return h.agenda[0].at, true
 }
 
-// Pending is how many timers and workers are under way.
-func (h *Host) Pending() int { return h.live }
-
 // Advance moves the time on to t and lets everything happen that is due by then.
 func (h *Host) Advance(t time.Time) {
 	for {
@@ -154,7 +145,7 @@ func (h *Host) Advance(t time.Time) {
 		}
 		e := heap.Pop(&h.agenda).(*entry)
 		e.dead = true
-		h.live--
+
 		if at.After(h.now) {
 			h.now = at
 		}
@@ -263,15 +254,6 @@ func (h *Host) Ask(path, corr string, m proto.Message) *messages.Error {
 	return c.deliver(&messages.Address{Node: node, Path: AskPath, Epoch: h.opt.Epoch}, corr, m)
 }
 
-// Tell sends a message in nobody's name.
-func (h *Host) Tell(path string, m proto.Message) *messages.Error {
-	c, err := h.find(kit.Path(path))
-	if err != nil {
-		return err
-	}
-	return c.deliver(nil, "", m)
-}
-
 // Notify steps the machine at path with one of the facts of an actor's life.
 func (h *Host) Notify(path string, v kit.Restarted) {
 	if c := h.cells[path]; c != nil && !c.gone {
@@ -370,7 +352,7 @@ func (h *Host) Crash(chance float64) {
 			}
 		}
 	}
-	h.cells, h.ready, h.agenda, h.live, h.gone = map[string]*cell{}, nil, nil, 0, true
+	h.cells, h.ready, h.agenda, h.gone = map[string]*cell{}, nil, nil, true
 }
 
 // everyone lists all cells in an order that is the same for the same run.
