@@ -107,8 +107,10 @@ func (x *Index) indexEvent(txn store.Txn, r *messages.EventRecord, left *int) er
 func (x *Index) link(txn store.Txn, e *messages.Event, number uint64, body string, length int) error {
 	t := text{
 		agent: e.GetAgent(), event: e.GetEventId(), conversation: e.GetConversation(),
-		at: e.GetAtUs(), session: number, role: byte(e.GetKind()),
-		speaker: cut(e.GetPrincipal().GetName()), length: uint64(length), traits: traitsOf(body),
+		structure: structure{
+			at: e.GetAtUs(), session: number, role: byte(e.GetKind()),
+			speaker: cut(e.GetPrincipal().GetName()), length: uint64(length), traits: traitsOf(body),
+		},
 	}
 	lastK := lastKey(t.agent, t.conversation)
 	last, err := getUvarint(txn, lastK)

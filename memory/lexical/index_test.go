@@ -189,7 +189,7 @@ func TestWordsOnlyAdd(t *testing.T) {
 
 func FuzzRecords(f *testing.F) {
 	key := textKey(7)
-	f.Add(encodeText(key, &text{agent: "main", event: "E1", conversation: "c", at: 5, session: 6, prev: 3, next: 9, role: 1}))
+	f.Add(encodeText(key, &text{agent: "main", event: "E1", conversation: "c", structure: structure{at: 5, session: 6, prev: 3, next: 9, role: 1, length: 4, speaker: "Ann", traits: 3}}))
 	f.Add(encodeFigures(figures{1, 2, 3}))
 	f.Add(appendPosting(appendPosting(nil, posting{1, 2, 3}), posting{200, 255, 1 << 40}))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -206,4 +206,21 @@ func FuzzRecords(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A text record of the first format is read, without what it does not hold.
+func TestFirstRecordVersion(t *testing.T) {
+	key := textKey(7)
+	b := []byte{10, 6, 3, 9, 1}
+	for _, s := range []string{"main", "E1", "c"} {
+		b = append(append(b, byte(len(s))), s...)
+	}
+	got, err := decodeText(key, store.Seal(1, key, b))
+	want := text{agent: "main", event: "E1", conversation: "c", structure: structure{at: 10, session: 6, prev: 3, next: 9, role: 1}}
+	if err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := decodeText(key, store.Seal(3, key, b)); err == nil {
+		t.Error("a record of a version to come is read")
+	}
 }

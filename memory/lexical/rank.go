@@ -44,7 +44,7 @@ type Weights struct {
 // DefaultWeights were picked coarsely on three of the labelled conversations and hold on the others.
 func DefaultWeights() Weights {
 	return Weights{
-		Own: 0.2, Window: 1, Session: 0.4, Named: 0.15, Answers: 0.75, Asks: 0.4, Length: 0.2, When: 0.2, Count: 0.2, Agent: 0.1, Exact: 1, Date: 0.4, Vector: 0.4,
+		Own: 0.3, Window: 1, Session: 0.4, Named: 0.2, Answers: 0.75, Asks: 0.4, Length: 0.3, When: 0.2, Count: 0.2, Agent: 0.1, Exact: 1, Date: 0.4, Vector: 0.4,
 	}
 }
 
@@ -131,7 +131,7 @@ var windowWeights = [2*reach + 1]float64{0.4, 0.7, 1, 0.6, 0.3}
 // rated is a text with what speaks for it.
 type rated struct {
 	n     uint64
-	t     *text
+	t     *structure
 	own   float64 // BM25
 	score float64
 	signs Signs
@@ -181,7 +181,7 @@ func (r *run) gather() ([]rated, error) {
 		if list := best[t.session]; len(list) < 3 {
 			best[t.session] = append(list, own)
 		}
-		if err := r.around(n, t, func(_ int, m uint64, _ *text) { pool[m] = true }); err != nil {
+		if err := r.around(n, t, func(_ int, m uint64, _ *structure) { pool[m] = true }); err != nil {
 			return nil, err
 		}
 	}
@@ -200,11 +200,27 @@ func (r *run) gather() ([]rated, error) {
 		if err != nil {
 			return nil, err
 		}
-		if (c.near&r.evidenceMask != 0 || c.signs.Vector > 0) && (r.s.Skip == nil || !r.s.Skip(c.t.event)) {
+		if c.near&r.evidenceMask == 0 && c.signs.Vector == 0 {
+			continue
+		}
+		skip, err := r.skips(n)
+		if err != nil {
+			return nil, err
+		}
+		if !skip {
 			list = append(list, c)
 		}
 	}
 	return list, nil
+}
+
+// skips reports a text that the search leaves out.
+func (r *run) skips(n uint64) (bool, error) {
+	if r.s.Skip == nil {
+		return false, nil
+	}
+	t, err := r.read(n)
+	return err == nil && r.s.Skip(t.event), err
 }
 
 // rate finds the signs of the text n; those of Window and Named are not whole yet.
@@ -218,7 +234,7 @@ func (r *run) rate(n uint64, maxOwn float64, best map[uint64][]float64) (rated, 
 	s.Own = min(1, c.own/maxOwn)
 	var masks [2*reach + 1]uint64
 	masks[reach] = r.acc.matched(n)
-	err = r.around(n, t, func(d int, m uint64, u *text) {
+	err = r.around(n, t, func(d int, m uint64, u *structure) {
 		masks[reach+d] = r.acc.matched(m)
 		if d == -1 {
 			s.Answers = u.traits.asking() * min(1, r.acc.get(m)/maxOwn)
@@ -321,13 +337,16 @@ func (r *run) named(list []rated) string {
 }
 
 func (r *run) hit(c *rated) (Hit, error) {
-	t := c.t
+	t, err := r.read(c.n)
+	if err != nil {
+		return Hit{}, err
+	}
 	h := Hit{
 		Number: c.n, Event: t.event, Conversation: t.conversation, AtUs: t.at, Kind: messages.EventKind(t.role),
 		Score: c.score, BM25: c.own, Signs: c.signs, Asks: t.traits&traitAsks != 0,
 	}
 	if t.prev != 0 {
-		before, err := r.text(t.prev)
+		before, err := r.read(t.prev)
 		if err != nil {
 			return Hit{}, err
 		}
@@ -365,7 +384,7 @@ func (r *run) covered(mask uint64) float64 {
 
 // around calls fn for the turns before and after the text n, which is t, in the same session; d is how far each is away,
 // negative for those before.
-func (r *run) around(n uint64, t *text, fn func(d int, m uint64, u *text)) error {
+func (r *run) around(n uint64, t *structure, fn func(d int, m uint64, u *structure)) error {
 	for _, step := range [...]int{-1, 1} {
 		at, from := n, t
 		for d := step; d >= -reach && d <= reach; d += step {
@@ -385,7 +404,7 @@ func (r *run) around(n uint64, t *text, fn func(d int, m uint64, u *text)) error
 
 // beside returns the text before or after the text n, which is t; nil when there is none. What stands on the shelf may
 // be newer than the snapshot of this search: a neighbour that is not there is then looked for again from the record itself.
-func (r *run) beside(n uint64, t *text, forth bool) (uint64, *text, error) {
+func (r *run) beside(n uint64, t *structure, forth bool) (uint64, *structure, error) {
 	for {
 		m := t.prev
 		if forth {
@@ -398,50 +417,51 @@ func (r *run) beside(n uint64, t *text, forth bool) (uint64, *text, error) {
 		if !errors.Is(err, errMissing) || !r.shelved[n] {
 			return m, next, err
 		}
-		if err := r.read(n); err != nil {
+		whole, err := r.read(n)
+		if err != nil {
 			return 0, nil, err
 		}
-		t = r.texts[n]
+		t = &whole.structure
 	}
 }
 
-// text is the text n, from the shelf or from the store.
-func (r *run) text(n uint64) (*text, error) {
+// text is the structure of the text n, from the shelf or from the store.
+func (r *run) text(n uint64) (*structure, error) {
 	if t, ok := r.texts[n]; ok {
 		return t, nil
 	}
-	if t := r.shelf.get(n); t != nil {
-		r.texts[n], r.shelved[n] = t, true
-		return t, nil
+	if t, ok := r.shelf.get(n); ok {
+		r.texts[n], r.shelved[n] = &t, true
+		return &t, nil
 	}
-	if err := r.read(n); err != nil {
+	t, err := r.read(n)
+	if err != nil {
 		return nil, err
 	}
-	t := r.texts[n]
 	if t.next != 0 {
-		r.shelf.put(n, t)
+		r.shelf.put(n, t.structure)
 	}
-	return t, nil
+	return &t.structure, nil
 }
 
 // errMissing: a text that another one names is not in the store.
 var errMissing = fmt.Errorf("%w: a text is missing", ErrCorrupt)
 
 // read reads the text n as of the snapshot.
-func (r *run) read(n uint64) error {
+func (r *run) read(n uint64) (*text, error) {
 	key := textKey(n)
 	b, err := r.txn.Get(key)
 	if err != nil {
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: %d", errMissing, n)
+			return nil, fmt.Errorf("%w: %d", errMissing, n)
 		}
-		return err
+		return nil, err
 	}
 	t, err := decodeText(key, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.texts[n] = &t
+	r.texts[n] = &t.structure
 	delete(r.shelved, n)
-	return nil
+	return &t, nil
 }

@@ -23,16 +23,21 @@ const (
 	subFormat  = 'v'
 )
 
-// text is what the ranking needs of one indexed event.
+// text is what is kept of one indexed event.
 type text struct {
+	structure
 	agent, event, conversation string
-	at                         int64  // Unix microseconds
-	session                    uint64 // number of the first text of its session
-	prev, next                 uint64 // neighbours in the conversation; 0 means none
-	role                       byte   // EventKind of the event
-	speaker                    string // name of who said it; empty for the owner and the agent
-	length                     uint64 // terms of the text itself
-	traits                     traits
+}
+
+// structure is what the ranking needs of a text.
+type structure struct {
+	at         int64  // Unix microseconds
+	session    uint64 // number of the first text of its session
+	prev, next uint64 // neighbours in the conversation; 0 means none
+	length     uint64 // terms of the text itself
+	speaker    string // name of who said it; empty for the owner and the agent
+	role       byte   // EventKind of the event
+	traits     traits
 }
 
 func textKey(number uint64) []byte {
@@ -87,7 +92,7 @@ func decodeText(key, record []byte) (text, error) {
 		return text{}, fmt.Errorf("%w: record version %d", ErrCorrupt, version)
 	}
 	d := decoder{b: b}
-	t := text{at: int64(d.uvarint()), session: d.uvarint(), prev: d.uvarint(), next: d.uvarint(), role: d.byte()}
+	t := text{structure: structure{at: int64(d.uvarint()), session: d.uvarint(), prev: d.uvarint(), next: d.uvarint(), role: d.byte()}}
 	if version > 1 {
 		t.traits, t.length = traits(d.byte()), d.uvarint()
 	}

@@ -85,7 +85,7 @@ func (x *Index) Search(txn store.Txn, q Query, s Search) ([]Hit, error) {
 	if q.Empty() {
 		return nil, nil
 	}
-	run := &run{txn: txn, s: s, q: &q, zone: x.zone(), shelf: &x.shelf, texts: map[uint64]*text{}, shelved: map[uint64]bool{}}
+	run := &run{txn: txn, s: s, q: &q, zone: x.zone(), shelf: &x.shelf, texts: map[uint64]*structure{}, shelved: map[uint64]bool{}}
 	run.acc = accumulators.Get().(*accumulator)
 	defer func() {
 		run.acc.reset()
@@ -115,7 +115,7 @@ type run struct {
 	asked, dated float64 // dated is that of a date in it
 	zone         *time.Location
 	shelf        *shelf
-	texts        map[uint64]*text
+	texts        map[uint64]*structure
 	shelved      map[uint64]bool // those of texts that came from the shelf
 }
 

@@ -1,7 +1,6 @@
 package lexical
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -39,7 +38,7 @@ func TestShelfKeepsSnapshots(t *testing.T) {
 			}
 			return nil
 		})
-		if x.shelf.get(2) == nil {
+		if _, ok := x.shelf.get(2); !ok {
 			t.Error("the second text is not on the shelf")
 		}
 		if got := ask(old, x); !reflect.DeepEqual(got, want) {
@@ -55,19 +54,22 @@ func TestShelfKeepsSnapshots(t *testing.T) {
 // TestShelfForgets keeps what is asked for and lets go of the rest.
 func TestShelfForgets(t *testing.T) {
 	var s shelf
-	if s.get(1) != nil {
+	if _, ok := s.get(1); ok {
 		t.Fatal("an empty shelf has a text")
 	}
 	for n := range uint64(10 * shelfSize) {
-		s.put(n+1, &text{event: fmt.Sprint(n + 1)})
-		if got := s.get(1); got == nil || got.event != "1" {
-			t.Fatalf("after %d texts the first is %+v", n+1, got)
+		s.put(n*blockSize+1, structure{session: n + 1})
+		if got, ok := s.get(1); !ok || got.session != 1 {
+			t.Fatalf("after %d blocks the first text is %+v", n+1, got)
 		}
 	}
 	if held := len(s.young) + len(s.old); held > 2*shelfSize {
-		t.Errorf("the shelf holds %d texts", held)
+		t.Errorf("the shelf holds %d blocks", held)
 	}
-	if s.get(2) != nil {
+	if _, ok := s.get(blockSize + 1); ok {
 		t.Error("a text that nobody asked for is still there")
+	}
+	if _, ok := s.get(2); ok {
+		t.Error("a text that was never put there is there")
 	}
 }
