@@ -12,10 +12,13 @@ import (
 	"homeagent/providers/worker"
 )
 
+// workerMemory bounds a worker, in bytes.
+const workerMemory = 512 << 20
+
 // Worker serves one adapter's script on two pipes until in ends: what the program does that Options.Worker names. It
 // gives up all else that the process could do first.
 func Worker(in io.Reader, out io.Writer) error {
-	if err := self.Confine(); err != nil {
+	if err := self.Confine(workerMemory); err != nil {
 		return err
 	}
 	return worker.Serve(in, out, func() { _ = self.Renew() }) // without it the time of earlier calls counts too

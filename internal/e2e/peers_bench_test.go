@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -202,7 +203,7 @@ func bare(b *testing.B, c *http.Client, url string, header http.Header, body str
 	in := bufio.NewReader(res.Body)
 	line, err := in.ReadString('\n')
 	first = time.Since(begun)
-	if res.StatusCode != 200 || err != nil && err != io.EOF {
+	if res.StatusCode != 200 || err != nil && !errors.Is(err, io.EOF) {
 		b.Fatal(res.Status, line, err)
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil {

@@ -14,9 +14,7 @@ import (
 )
 
 const (
-	// maxData bounds the memory of a confined process in bytes, softMemory is where
-	// its collector begins to work hard.
-	maxData    = 512 << 20
+	// softMemory is where the collector of a confined process begins to work hard.
 	softMemory = 128 << 20
 	// share is the processor time that Renew gives.
 	share = 20 * time.Second
@@ -30,8 +28,9 @@ func group(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // Confine gives up what this process does not need: it can open no file and no
 // socket, write no file, leave no core, and has a bound on its memory. What is open
-// stays open. The error says what the system does not let it give up.
-func Confine() error {
+// stays open. memory is the bound in bytes of what it may write to; zero sets none. The
+// error says what the system does not let it give up.
+func Confine(memory uint64) error {
 	debug.SetMemoryLimit(softMemory)
 	// The runtime opens what it waits with at the first timer, and ends the process
 	// where it can not.
@@ -44,12 +43,16 @@ func Confine() error {
 		os.Exit(exitTime)
 	}()
 	var errs []error
+	if memory > 0 {
+		if err := limit(syscall.RLIMIT_DATA, memory); err != nil {
+			errs = append(errs, fmt.Errorf("limit of memory: %w", err))
+		}
+	}
 	for _, l := range []struct {
 		name string
 		what int
 		most uint64
 	}{
-		{"memory", syscall.RLIMIT_DATA, maxData},
 		{"size of files", syscall.RLIMIT_FSIZE, 0},
 		{"core", syscall.RLIMIT_CORE, 0},
 		// Last: a descriptor is the way to everything else.

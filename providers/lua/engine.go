@@ -165,6 +165,10 @@ func (e *Engine) fill(into shelf, files fs.FS, prefix string) error {
 
 // broken gives the failure that a source of this adapter meets.
 func broken(name string, err error) *providers.Failure {
+	var told *providers.Failure
+	if errors.As(err, &told) {
+		return told // by the process that it runs in
+	}
 	return &providers.Failure{
 		Kind:    messages.ErrorKind_ERROR_KIND_ADAPTER,
 		Message: fmt.Sprintf("the adapter %s is broken: %s", name, err),

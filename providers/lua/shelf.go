@@ -122,7 +122,7 @@ func (b *book) read() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	// It may have grown since.
 	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(src) > maxFile {

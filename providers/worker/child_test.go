@@ -28,7 +28,7 @@ var start = command("well")
 
 // child is what the binary does as a worker.
 func child() int {
-	if err := self.Confine(); err != nil {
+	if err := self.Confine(bound); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -70,6 +70,9 @@ func TestBrokenWorkers(t *testing.T) {
 		"silent": "did not answer", "garbage": "bad frame", "length": "did not answer", "talks": "lines for the log",
 		"exits": "I do not want to", "memory": "ended",
 	} {
+		if how == "memory" && bound == 0 {
+			continue
+		}
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			patience := time.Second
