@@ -2,6 +2,7 @@ package lexical
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -434,14 +435,47 @@ func (r *run) text(n uint64) (*structure, error) {
 		r.texts[n], r.shelved[n] = &t, true
 		return &t, nil
 	}
+	if err := r.warm(n); err != nil {
+		return nil, err
+	}
+	if t, ok := r.shelf.get(n); ok {
+		r.texts[n], r.shelved[n] = &t, true
+		return &t, nil
+	}
 	t, err := r.read(n)
 	if err != nil {
 		return nil, err
 	}
-	if t.next != 0 {
-		r.shelf.put(n, t.structure)
-	}
 	return &t.structure, nil
+}
+
+// warmed is how many texts are put on the shelf at a time: those around one that is looked at are looked at next, and one
+// scan of them costs about as much as a few reads.
+const warmed = 32
+
+// warm puts the texts around n on the shelf.
+func (r *run) warm(n uint64) error {
+	from := n - n%warmed
+	first := binary.BigEndian.AppendUint64([]byte{subText}, from)
+	last := binary.BigEndian.AppendUint64([]byte{subText}, from+warmed)
+	for item, err := range r.txn.Scan(store.Range{Space: store.Lexical, From: first, To: last}) {
+		if err != nil {
+			return err
+		}
+		value, err := item.Value()
+		if err != nil {
+			return err
+		}
+		key := item.FullKey()
+		t, err := decodeText(key, value)
+		if err != nil {
+			return err
+		}
+		if t.next != 0 {
+			r.shelf.put(binary.BigEndian.Uint64(key[2:]), t.structure)
+		}
+	}
+	return nil
 }
 
 // errMissing: a text that another one names is not in the store.

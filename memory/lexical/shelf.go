@@ -3,8 +3,8 @@ package lexical
 import "sync"
 
 // shelfSize is how many blocks of texts a generation of the shelf holds; a block takes some 16 kB and covers blockSize
-// numbers, so that both generations cover 128,000 texts in at most 8 MB.
-const shelfSize = 256
+// numbers, so that a generation covers 128,000 texts in 8 MB.
+const shelfSize = 512
 
 // shelf keeps the structure of texts that searches read before: the neighbours of what was found are hundreds of small
 // reads, more than half of the time of a search. Only texts that have one after them stand here, since their records never

@@ -52,7 +52,7 @@ func (x *Index) Len() int {
 	return len(x.place)
 }
 
-// Fingerprint and dimension of the space.
+// Space returns fingerprint and dimension of the space.
 func (x *Index) Space() (fingerprint string, dim int) { return x.fingerprint, x.dim }
 
 func (x *Index) check(fingerprint string, v []float32) error {
