@@ -198,7 +198,7 @@ func (w *world) turnSettings() turn.Settings {
 	return turn.Settings{
 		Persona: w.persona(s), Rounds: s.Int(configs.KeyAgentMaxToolTurns),
 		PromptTokens: prompt, Window: window, Idle: w.idleStages(),
-		History:      s.Int(configs.KeyAgentMaxContextSize), Recalled: recalled,
+		History: s.Int(configs.KeyAgentMaxContextSize), Recalled: recalled,
 		Zone: s.Location(), Call: s.Duration(configs.KeyAgentToolTimeout),
 	}
 }
