@@ -125,17 +125,16 @@ func (r *root) proxy(name string) *messages.Address {
 }
 
 func (r *root) onEnded(m kit.Ended, now time.Time) []kit.Effect {
-	failure := m.Failure
-	if failure == "" {
-		failure = "it was stopped"
+	if m.Failure == "" { // a person, or the node that ends
+		return r.broken(m.Name, "it was stopped", kit.Info, now)
 	}
-	return r.broken(m.Name, failure, now)
+	return r.broken(m.Name, m.Failure, kit.Error, now)
 }
 
 // onFault is a proxy that could not be spawned.
 func (r *root) onFault(f kit.Fault, now time.Time) []kit.Effect {
 	if s, ok := f.Effect.(kit.Spawn); ok {
-		return r.broken(s.Name, f.Err.GetMessage(), now)
+		return r.broken(s.Name, f.Err.GetMessage(), kit.Error, now)
 	}
 	return nil
 }
@@ -157,7 +156,7 @@ func (r *root) stand(e kit.Event, m *messages.PluginSpec) []kit.Effect {
 	return []kit.Effect{kit.Spawn{Kind: ProxyKind, Name: name, Params: m, Watch: true}, r.state(), e.Reply(&messages.Ok{})}
 }
 
-func (r *root) broken(name, failure string, now time.Time) []kit.Effect {
+func (r *root) broken(name, failure string, level kit.LogLevel, now time.Time) []kit.Effect {
 	old := r.views[name]
 	if old == nil {
 		return nil
@@ -168,7 +167,7 @@ func (r *root) broken(name, failure string, now time.Time) []kit.Effect {
 		State: messages.PluginState_PLUGIN_STATE_BROKEN, Problem: errEnded(name, failure), SinceUs: now.UnixMicro(),
 		Calls: old.GetCalls(), Failed: old.GetFailed(),
 	}
-	return append(r.settle(), kit.Log{Level: kit.Error, Text: "plugin has ended", Attrs: []any{"plugin", name, "failure", failure}})
+	return append(r.settle(), kit.Log{Level: level, Text: "plugin has ended", Attrs: []any{"plugin", name, "failure", failure}})
 }
 
 func (r *root) list(name string) proto.Message {
