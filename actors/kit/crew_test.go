@@ -20,19 +20,19 @@ func TestCrew(t *testing.T) {
 		}
 		for range 3 {
 			do()
-			if n := len(w.crew.resting); n != 1 {
+			if n := restingOf(&w.crew); n != 1 {
 				t.Fatalf("%d rest, want the one that did it all", n)
 			}
 		}
 		time.Sleep(restTime)
 		synctest.Wait()
-		if n := len(w.crew.resting); n != 0 {
+		if n := restingOf(&w.crew); n != 0 {
 			t.Fatalf("%d rest after restTime", n)
 		}
 		do()
 		w.crew.close()
 		do()
-		if n := len(w.crew.resting); n != 0 || did != 5 {
+		if n := restingOf(&w.crew); n != 0 || did != 5 {
 			t.Fatalf("%d rest in a crew that is closed, %d of 5 jobs done", n, did)
 		}
 	})
@@ -57,8 +57,15 @@ func TestCrewKeepsItsPlaces(t *testing.T) {
 		if n := len(done); n != 2*maxResting {
 			t.Errorf("%d jobs done of %d", n, 2*maxResting)
 		}
-		if n := len(w.crew.resting); n != maxResting {
+		if n := restingOf(&w.crew); n != maxResting {
 			t.Errorf("%d rest, want %d", n, maxResting)
 		}
 	})
+}
+
+// restingOf counts those who rest; they leave by the clock, on goroutines of their own.
+func restingOf(c *crew) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.resting)
 }
