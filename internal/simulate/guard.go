@@ -59,8 +59,9 @@ func (g *guard) stepped(m kit.Machine, e kit.Event, effects []kit.Effect) {
 	if before.GetRunning().GetTaskId() != g.view.GetRunning().GetTaskId() {
 		g.live, g.asked, g.since = false, false, time.Time{}
 	}
-	if id := before.GetRunning().GetTaskId(); id != "" && slices.Contains(ids(g.view.GetStack()), id) {
-		g.cut[id] = g.c.now() // suspended, or lost while another was to take its place
+	suspended := g.view.GetCounters().GetSuspended() > before.GetCounters().GetSuspended()
+	if id := before.GetRunning().GetTaskId(); id != "" && (suspended || slices.Contains(ids(g.view.GetStack()), id)) {
+		g.cut[id] = g.c.now() // suspended, perhaps to go on in the same step, or lost while another was to take its place
 	}
 	g.look(e, effects, before)
 	g.places()
