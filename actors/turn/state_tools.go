@@ -280,10 +280,14 @@ func (m *machine) skipRest() {
 	for _, c := range m.batch.calls {
 		switch c.state {
 		case fresh, cleared, waiting, allowed:
-			if c.begun {
+			if c.begun && c.state != waiting {
 				continue // it goes on where it was
 			}
 			left = append(left, c)
+			if c.begun { // parking for it would leave the new input without an answer
+				m.refuse(c, "New input came before a person had allowed it again.")
+				continue
+			}
 			m.settle(c, failedCall(c.inv, "cancelled", &messages.Error{
 				Message: skipped, Hint: "Call it again if it is still wanted.",
 			}))
