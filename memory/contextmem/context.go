@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"homeagent/memory/block"
 	"homeagent/memory/ledger"
+	"homeagent/memory/shelf"
 	"homeagent/memory/store"
 	"homeagent/messages"
 )
@@ -23,15 +23,15 @@ type Indexer interface {
 
 // Context reads the events of a node, and keeps their order by conversation.
 type Context struct {
-	db    *store.DB
-	next  Indexer
-	shelf shelf
+	db   *store.DB
+	next Indexer
+	kept keptEvents
 }
 
 // New returns the context over db. next gets the events after this package has
 // indexed them; nil means none.
 func New(db *store.DB, next Indexer) *Context {
-	return &Context{db: db, next: next}
+	return &Context{db: db, next: next, kept: keptEvents{shelf: shelf.Shelf[place, *kept]{Size: shelfSize}}}
 }
 
 var (
@@ -108,34 +108,11 @@ func (c *Context) Event(agent, id string) (r *messages.EventRecord, err error) {
 
 // Get is Event inside a transaction.
 func Get(txn store.Txn, agent, id string) (*messages.EventRecord, error) {
-	key := ledger.EventKey(agent, id)
-	b, err := txn.Get(key)
+	r, err := ledger.WholeEvent(txn, agent, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %s of %s", ErrNotFound, id, agent)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return decode(txn, key, b)
-}
-
-func decode(txn store.Txn, key, record []byte) (*messages.EventRecord, error) {
-	r, err := ledger.DecodeEvent(key, record)
-	if err != nil {
-		return nil, err
-	}
-	for _, b := range r.GetEvent().GetBlocks() {
-		ref := b.GetContent().GetPayload()
-		if ref.GetMediaType() != block.TextType {
-			continue
-		}
-		_, data, err := block.Payload(txn, ref.GetId())
-		if err != nil {
-			return nil, fmt.Errorf("text of block %s: %w", b.GetBlockId(), err)
-		}
-		b.Content = &messages.Part{Content: &messages.Part_Text{Text: string(data)}}
-	}
-	return r, nil
+	return r, err
 }
 
 // Window says which of the latest events are wanted.
@@ -196,7 +173,7 @@ func (c *Context) backwards(txn store.Txn, w Window, fn func(*kept) bool) error 
 		if err != nil {
 			return err
 		}
-		k, err := c.shelf.get(txn, w.Agent, string(item.Key()[len(prefix):]))
+		k, err := c.kept.get(txn, w.Agent, string(item.Key()[len(prefix):]))
 		if err != nil {
 			return err
 		}

@@ -196,20 +196,21 @@ func TestEstimate(t *testing.T) {
 
 // TestWindowsShareEvents shows that a window reads an event once, and that the shelf forgets no more than it must.
 func TestWindowsShareEvents(t *testing.T) {
-	var s shelf
+	s := &New(nil, nil).kept.shelf
+	look := func(at place) *kept { k, _ := s.Get(at); return k }
 	for i := range 2*shelfSize + 1 {
-		s.add(place{"main", fmt.Sprint(i)}, &kept{tokens: i})
-		if k := s.look(place{"main", "0"}); k == nil || k.tokens != 0 {
+		s.Put(place{"main", fmt.Sprint(i)}, &kept{tokens: i})
+		if k := look(place{"main", "0"}); k == nil || k.tokens != 0 {
 			t.Fatalf("what is asked for again and again is gone after %d others", i)
 		}
 	}
-	if n := len(s.young) + len(s.old); n > 2*shelfSize {
+	if n := s.Len(); n > 2*shelfSize {
 		t.Fatalf("%d events are kept", n)
 	}
-	if k := s.look(place{"main", "1"}); k != nil {
+	if k := look(place{"main", "1"}); k != nil {
 		t.Fatal("what nobody asked for is still there")
 	}
-	if k := s.look(place{"other", "0"}); k != nil {
+	if k := look(place{"other", "0"}); k != nil {
 		t.Fatal("agents share events")
 	}
 }

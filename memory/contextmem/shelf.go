@@ -3,6 +3,7 @@ package contextmem
 import (
 	"sync"
 
+	"homeagent/memory/shelf"
 	"homeagent/memory/store"
 	"homeagent/messages"
 )
@@ -20,53 +21,33 @@ type kept struct {
 	tokens int // by EstimateEvent
 }
 
-// shelf keeps the events of windows: that of the next turn is the same but for its ends, and to read and decode sixty
+// keptEvents holds the events of windows: that of the next turn is the same but for its ends, and to read and decode sixty
 // events takes longer than all else a window does. An event never changes, and who removes one takes it off the lists that
-// windows walk in the same transaction, so that it is not asked for any more. The zero value is empty. Safe for concurrent
-// use.
-type shelf struct {
-	mu         sync.Mutex
-	young, old map[place]*kept
+// windows walk in the same transaction, so that it is not asked for any more. Safe for concurrent use.
+type keptEvents struct {
+	mu    sync.Mutex
+	shelf shelf.Shelf[place, *kept]
 }
 
 type place struct{ agent, event string }
 
-func (s *shelf) get(txn store.Txn, agent, event string) (*kept, error) {
+func (s *keptEvents) get(txn store.Txn, agent, event string) (*kept, error) {
 	at := place{agent, event}
-	if k := s.look(at); k != nil {
+	s.mu.Lock()
+	k, ok := s.shelf.Get(at)
+	s.mu.Unlock()
+	if ok {
 		return k, nil
 	}
 	r, err := Get(txn, agent, event)
 	if err != nil {
 		return nil, err
 	}
-	k := &kept{record: r, tokens: EstimateEvent(r.GetEvent())}
+	k = &kept{record: r, tokens: EstimateEvent(r.GetEvent())}
 	if k.tokens <= shelfText {
 		s.mu.Lock()
-		s.add(at, k)
+		s.shelf.Put(at, k)
 		s.mu.Unlock()
 	}
 	return k, nil
-}
-
-func (s *shelf) look(at place) *kept {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k, ok := s.young[at]; ok {
-		return k
-	}
-	k := s.old[at]
-	if k != nil {
-		s.add(at, k)
-	}
-	return k
-}
-
-// add puts an event among the young; when they are many they become the old, and those that were not asked for since go.
-// The lock is held.
-func (s *shelf) add(at place, k *kept) {
-	if s.young == nil || len(s.young) >= shelfSize {
-		s.old, s.young = s.young, make(map[place]*kept)
-	}
-	s.young[at] = k
 }

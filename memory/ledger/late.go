@@ -91,7 +91,7 @@ func (l *Ledger) catchUp() error {
 				return err
 			}
 			agent, id, _ := bytes.Cut(value, []byte{0})
-			r, err := wholeEvent(txn, string(agent), string(id))
+			r, err := WholeEvent(txn, string(agent), string(id))
 			switch {
 			case errors.Is(err, store.ErrNotFound):
 				gone = append(gone, bytes.Clone(item.FullKey()))
@@ -116,8 +116,9 @@ func (l *Ledger) catchUp() error {
 	})
 }
 
-// wholeEvent reads an event with the long texts that stand in their payloads alone.
-func wholeEvent(txn store.Txn, agent, id string) (*messages.EventRecord, error) {
+// WholeEvent reads an event with the long texts that stand in their payloads alone. An event that is not there is
+// store.ErrNotFound, a text that is not there block.ErrNoPayload.
+func WholeEvent(txn store.Txn, agent, id string) (*messages.EventRecord, error) {
 	key := EventKey(agent, id)
 	record, err := txn.Get(key)
 	if err != nil {

@@ -26,7 +26,7 @@ type Index struct {
 	// Zone is the person's zone, in which dates are indexed; nil means UTC.
 	Zone *time.Location
 
-	shelf shelf
+	shelf structures
 }
 
 // Indexed reports whether an event has text to be found by.

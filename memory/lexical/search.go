@@ -114,7 +114,7 @@ type run struct {
 	// asked is the worth of all evidence, whether known or not.
 	asked, dated float64 // dated is that of a date in it
 	zone         *time.Location
-	shelf        *shelf
+	shelf        *structures
 	texts        map[uint64]*structure
 	shelved      map[uint64]bool // those of texts that came from the shelf
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"homeagent/memory/shelf"
 	"homeagent/memory/store"
 	"homeagent/messages"
 )
@@ -53,17 +54,17 @@ func TestShelfKeepsSnapshots(t *testing.T) {
 
 // TestShelfForgets keeps what is asked for and lets go of the rest.
 func TestShelfForgets(t *testing.T) {
-	var s shelf
+	var s structures
 	if _, ok := s.get(1); ok {
 		t.Fatal("an empty shelf has a text")
 	}
-	for n := range uint64(10 * shelfSize) {
+	for n := range uint64(10 * shelf.DefaultSize) {
 		s.put(n*blockSize+1, structure{session: n + 1})
 		if got, ok := s.get(1); !ok || got.session != 1 {
 			t.Fatalf("after %d blocks the first text is %+v", n+1, got)
 		}
 	}
-	if held := len(s.young) + len(s.old); held > 2*shelfSize {
+	if held := s.blocks.Len(); held > 2*shelf.DefaultSize {
 		t.Errorf("the shelf holds %d blocks", held)
 	}
 	if _, ok := s.get(blockSize + 1); ok {

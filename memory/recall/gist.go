@@ -7,16 +7,14 @@ import (
 	"homeagent/memory/contextmem"
 	"homeagent/memory/ledger"
 	"homeagent/memory/lexical"
+	"homeagent/memory/shelf"
 	"homeagent/memory/store"
 	"homeagent/messages"
 )
 
-const (
-	// shelfSize is how many gists a generation of the shelf holds, and shelfText the longest text of one in bytes: at most
-	// 4 MiB altogether, half a MiB with talk of the usual length.
-	shelfSize = 512
-	shelfText = 2 << 10
-)
+// shelfText is the longest text of a gist that is kept, in bytes: at most 4 MiB altogether, half a MiB with talk of the
+// usual length.
+const shelfText = 2 << 10
 
 // gist is what the rules need to know of an event. It is not changed once made.
 type gist struct {
@@ -59,8 +57,8 @@ func foreign(t messages.Taint) bool {
 // gists keeps the gists of events that were looked at before: a conversation brings up much the same ones turn after turn.
 // An event is never changed; that it is still there is asked each time. The zero value is empty. Safe for concurrent use.
 type gists struct {
-	mu         sync.Mutex
-	young, old map[string]*gist
+	mu   sync.Mutex
+	kept shelf.Shelf[string, *gist]
 }
 
 // get returns the gist of an event, or contextmem.ErrNotFound.
@@ -90,29 +88,14 @@ func (s *gists) get(txn store.Txn, agent, id string) (*gist, error) {
 func (s *gists) look(key string) *gist {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g, ok := s.young[key]; ok {
-		return g
-	}
-	g := s.old[key]
-	if g != nil {
-		s.add(key, g)
-	}
+	g, _ := s.kept.Get(key)
 	return g
 }
 
 func (s *gists) keep(key string, g *gist) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(key, g)
-}
-
-// add puts a gist among the young; when they are many they become the old, and those that were not asked for since go.
-// The lock is held.
-func (s *gists) add(key string, g *gist) {
-	if s.young == nil || len(s.young) >= shelfSize {
-		s.old, s.young = s.young, make(map[string]*gist)
-	}
-	s.young[key] = g
+	s.kept.Put(key, g)
 }
 
 // echoes reports a question that asks memory, and the agent's answer to one: they repeat what is stored, and would be

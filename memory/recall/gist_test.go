@@ -24,8 +24,8 @@ func TestGistsForgetWithTheStore(t *testing.T) {
 	if first, again := ask(), ask(); first != 1 || again != 1 {
 		t.Fatalf("%d found, then %d, want 1 each time", first, again)
 	}
-	if len(m.engine.gists.young) != 1 {
-		t.Fatalf("%d kept, want 1", len(m.engine.gists.young))
+	if n := m.engine.gists.kept.Len(); n != 1 {
+		t.Fatalf("%d kept, want 1", n)
 	}
 	err := m.db.Update(func(txn store.Txn) error { return txn.Delete(ledger.EventKey("main", id)) })
 	if err != nil {
