@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -126,24 +127,24 @@ func TestWhatCannotBeKept(t *testing.T) {
 func TestTokens(t *testing.T) {
 	r := newRig(t, "")
 	named := func(name string, expires int64) Token {
-		return Token{HashOf("secret of " + name), &messages.TokenRecord{
+		return Token{hashOf("secret of " + name), &messages.TokenRecord{
 			Name: name, Principal: &messages.Principal{Id: "token:" + name}, ExpiresUs: expires,
 		}}
 	}
 	r.do(must(PutToken(named("cron", 0))), must(PutToken(named("anna", 5000))))
-	got, err := r.Token(HashOf("secret of anna"))
-	if err != nil || got.Record.GetName() != "anna" || got.Hash != HashOf("secret of anna") {
+	got, err := r.Token(hashOf("secret of anna"))
+	if err != nil || got.Record.GetName() != "anna" || got.Hash != hashOf("secret of anna") {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	if got.ExpiredBy(4999) || !got.ExpiredBy(5000) || must(r.Token(HashOf("secret of cron"))).ExpiredBy(1<<62) {
+	if got.ExpiredBy(4999) || !got.ExpiredBy(5000) || must(r.Token(hashOf("secret of cron"))).ExpiredBy(1<<62) {
 		t.Error("expiry is not kept to")
 	}
 	list, damaged, err := r.Tokens()
 	if err != nil || damaged != 0 || len(list) != 2 || list[0].Record.GetName() != "anna" || list[1].Record.GetName() != "cron" {
 		t.Errorf("list %v, %d, %v", list, damaged, err)
 	}
-	r.do(DeleteToken(HashOf("secret of anna")), DeleteToken(HashOf("never there")))
-	if _, err := r.Token(HashOf("secret of anna")); !errors.Is(err, ErrNotFound) {
+	r.do(DeleteToken(hashOf("secret of anna")), DeleteToken(hashOf("never there")))
+	if _, err := r.Token(hashOf("secret of anna")); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a removed token: %v", err)
 	}
 	for _, name := range []string{"", "A", "-a", "a-", "a b", "ä", strings.Repeat("a", 33), "a\n"} {
@@ -165,7 +166,7 @@ func TestTokens(t *testing.T) {
 func TestTheTokenIsNotKept(t *testing.T) {
 	r := newRig(t, "")
 	const secret = "homed_a-canary-that-must-not-be-found"
-	r.do(must(PutToken(Token{HashOf(secret), &messages.TokenRecord{Name: "cron", Principal: &messages.Principal{Id: "token:cron"}}})))
+	r.do(must(PutToken(Token{hashOf(secret), &messages.TokenRecord{Name: "cron", Principal: &messages.Principal{Id: "token:cron"}}})))
 	found := false
 	err := r.db.View(func(txn store.Txn) error {
 		for _, space := range store.Spaces() {
@@ -192,7 +193,7 @@ func TestTheTokenIsNotKept(t *testing.T) {
 
 func TestDamage(t *testing.T) {
 	r := newRig(t, "")
-	r.do(must(Put(sample(1, 1))), must(Put(sample(2, 1))), must(PutToken(Token{HashOf("x"), &messages.TokenRecord{Name: "x", Principal: &messages.Principal{Id: "token:x"}}})))
+	r.do(must(Put(sample(1, 1))), must(Put(sample(2, 1))), must(PutToken(Token{hashOf("x"), &messages.TokenRecord{Name: "x", Principal: &messages.Principal{Id: "token:x"}}})))
 	spoil := func(key []byte) {
 		t.Helper()
 		if err := r.db.Update(func(txn store.Txn) error {
@@ -207,7 +208,7 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	spoil(approvalKey("ap-1"))
-	spoil(tokenKey(HashOf("x")))
+	spoil(tokenKey(hashOf("x")))
 	list, damaged, err := r.List(nil)
 	if err != nil || len(list) != 1 || len(damaged) != 1 || !strings.Contains(damaged[0], "ap-1") {
 		t.Errorf("list %v, %q, %v", list, damaged, err)
@@ -215,7 +216,7 @@ func TestDamage(t *testing.T) {
 	if _, err := r.Get("ap-1"); !errors.Is(err, store.ErrRecord) {
 		t.Errorf("get: %v", err)
 	}
-	if _, err := r.Token(HashOf("x")); !errors.Is(err, store.ErrRecord) {
+	if _, err := r.Token(hashOf("x")); !errors.Is(err, store.ErrRecord) {
 		t.Errorf("token: %v", err)
 	}
 	if list, n, err := r.Tokens(); err != nil || n != 1 || len(list) != 0 {
@@ -249,7 +250,7 @@ func FuzzDecodeApproval(f *testing.F) {
 }
 
 func FuzzDecodeToken(f *testing.F) {
-	h := HashOf("x")
+	h := hashOf("x")
 	good := value(must(PutToken(Token{h, &messages.TokenRecord{Name: "x", Principal: &messages.Principal{Id: "token:x"}}})))
 	f.Add(h[:], good)
 	f.Add(h[:5], good)
@@ -268,3 +269,5 @@ func FuzzDecodeToken(f *testing.F) {
 		}
 	})
 }
+
+func hashOf(token string) Hash { return sha256.Sum256([]byte(token)) }

@@ -15,9 +15,6 @@ import (
 // Hash is the SHA-256 of a token: what is kept in its place.
 type Hash [sha256.Size]byte
 
-// HashOf returns the hash of a token.
-func HashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
-
 // Token is one named token as it is kept.
 type Token struct {
 	Hash   Hash

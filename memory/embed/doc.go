@@ -1,11 +1,9 @@
 // Package embed makes vectors of texts.
 //
 // An Embedder belongs to one space, named by a fingerprint and a dimension; only vectors of the same space compare. There
-// are two without a model to run:
-//
-//	Words  static word vectors (fastText and word2vec text files, Numberbatch text files, fastText binary files), kept as
-//	       int8, the most frequent ones only; a text is the mean of its words, rare ones weighing more
-//	Hashed terms of the lexical index in a space of fixed size; needs no file, and knows no likeness of words
+// is one without a model to run: Words, static word vectors (fastText and word2vec text files, Numberbatch text files,
+// fastText binary files), kept as int8, the most frequent ones only. A text is the mean of its words, rare ones weighing
+// more.
 //
 // Loading is bounded in words, dimensions and bytes; a file that is cut short, damaged or of another form is refused with
 // the place of the fault. Embedders are safe for concurrent use and never change.

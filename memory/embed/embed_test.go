@@ -187,14 +187,6 @@ func TestFastText(t *testing.T) {
 	}
 }
 
-func TestHashed(t *testing.T) {
-	var h Hashed
-	a, b, c := h.Embed("the blue bicycle stands in the shed"), h.Embed("blue bicycles in a shed"), h.Embed("天气很好")
-	if len(a) != h.Space().Dim || cosine(a, b) < 0.6 || math.Abs(cosine(a, c)) > 0.4 || h.Embed("the of") != nil {
-		t.Errorf("alike %v, unlike %v", cosine(a, b), cosine(a, c))
-	}
-}
-
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(some))
 	f.Add(binaryModel(f, []string{"car"}, nil))
