@@ -51,24 +51,11 @@ func (r *run) list() *messages.ToolResult {
 	if a.Limit > 0 {
 		limit = min(limit, a.Limit)
 	}
-	at, bad := find(r.set.folders, a.Path)
+	at, f, info, bad := r.opened(a.Path)
 	if bad != nil {
 		return bad
 	}
-	root, err := at.folder.open(r.data)
-	if err != nil {
-		return at.failure(err)
-	}
-	defer closing(root)
-	f, err := openPlain(root, at.rel)
-	if err != nil {
-		return at.failure(err)
-	}
 	defer closing(f)
-	info, err := f.Stat()
-	if err != nil {
-		return at.failure(err)
-	}
 	if !info.IsDir() {
 		return pluginhost.Failed(pluginhost.ReasonType, "path", at.shown()+" is a file, not a folder.", "Read it with "+toolRead+".")
 	}
@@ -130,6 +117,29 @@ func openPlain(root *os.Root, rel string) (*os.File, error) {
 	return root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
+// opened opens what a path names below an allowed folder; the caller closes the file.
+func (r *run) opened(path string) (place, *os.File, fs.FileInfo, *messages.ToolResult) {
+	at, bad := find(r.set.folders, path)
+	if bad != nil {
+		return at, nil, nil, bad
+	}
+	root, err := at.folder.open(r.data)
+	if err != nil {
+		return at, nil, nil, at.failure(err)
+	}
+	defer closing(root)
+	f, err := openPlain(root, at.rel)
+	if err != nil {
+		return at, nil, nil, at.failure(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		closing(f)
+		return at, nil, nil, at.failure(err)
+	}
+	return at, f, info, nil
+}
+
 type readJSON struct {
 	Path       string `json:"path"`
 	Size       int64  `json:"size"`
@@ -149,24 +159,11 @@ func (r *run) read() *messages.ToolResult {
 	if bad := pluginhost.Arguments(r.call, &a); bad != nil {
 		return bad
 	}
-	at, bad := find(r.set.folders, a.Path)
+	at, f, info, bad := r.opened(a.Path)
 	if bad != nil {
 		return bad
 	}
-	root, err := at.folder.open(r.data)
-	if err != nil {
-		return at.failure(err)
-	}
-	defer closing(root)
-	f, err := openPlain(root, at.rel)
-	if err != nil {
-		return at.failure(err)
-	}
 	defer closing(f)
-	info, err := f.Stat()
-	if err != nil {
-		return at.failure(err)
-	}
 	if bad := plain(at, info); bad != nil {
 		return bad
 	}
