@@ -40,7 +40,7 @@
 // Usage: each attempt that ends is counted in the row of its day, source, model, agent, channel and conversation, and the
 // row is written by ledger as it is then, without waiting, in one transaction with what changed of the failures of
 // sources. A cancelled call counts as a call without tokens: nobody said how many. Once a budget is spent, a request in
-// the background goes to sources that cost nothing, or fails with the kind budget; requests that people wait for go on.
+// the background goes to sources that cost nothing, or fails with the kind budget, and the turn is parked; requests that people wait for go on.
 //
 // A source that llm_set_source chose is asked first in its turn or its conversation, where it is ready. Choices are kept
 // in memory, a day after their last use, at most 1000.

@@ -236,7 +236,7 @@ func (m *machine) warn() {
 		w.level = level
 		spent, limit := m.amount(m.money(i)), m.amount(m.account.limits[i])
 		if level == 100 {
-			m.notice("budget_spent", Kind, fmt.Sprintf("The budget of this %s is spent: %s of %s. Until the next one, work that no person waits for is done by sources that cost nothing, or refused.", period, spent, limit))
+			m.notice("budget_spent", Kind, fmt.Sprintf("The budget of this %s is spent: %s of %s. Until the next one, work that no person waits for is done by sources that cost nothing, or waits.", period, spent, limit))
 			continue
 		}
 		m.notice("budget_warning", Kind, fmt.Sprintf("80 %% of the budget of this %s is spent: %s of %s.", period, spent, limit))

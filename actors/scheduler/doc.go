@@ -32,7 +32,7 @@
 // the order in which its inputs were accepted, but for what was displaced or promoted.
 //
 // Phases of a task: waiting -> spawning -> running -> (suspending -> suspended -> running)* -> ending -> gone; a lost turn
-// goes back to spawning; running -> parked -> waiting for one that waits for approvals. Each task gets exactly one end,
+// goes back to spawning; running -> parked -> waiting for one that waits for approvals or for a budget. Each task gets exactly one end,
 // written by ledger before it is published.
 //
 // Steering. An input of mode steer joins the running turn of the same principal in the same conversation (where the

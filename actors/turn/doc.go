@@ -45,6 +45,9 @@
 // the call skipped and its question withdrawn; a turn that ends releases what it asked. The answer of a turn that has read
 // foreign text is kept as foreign.
 //
+// A turn that no person waits for is parked, too, when a completion is refused because the budget for models is spent; it
+// asks again at the time that its Parked names.
+//
 // Preemption. Recalling, prompting and completing are cut at once: the request is cancelled, what came of it is
 // discarded, and a resume makes one new attempt of the same round. In tools the turn is suspended at once; running calls
 // finish and keep their result, are cancelled, or go on under a handle, as their definition says. A cancelled call is made

@@ -218,7 +218,7 @@ func (m *machine) onCompletionFailed(r *messages.CompletionResult, err *messages
 	case kind == messages.ErrorKind_ERROR_KIND_CONTEXT_OVERFLOW:
 		m.onOverflow(err)
 	case kind == messages.ErrorKind_ERROR_KIND_BUDGET && m.background():
-		m.parkForBudget(err)
+		m.parkForBudget(err.GetRetryAfterMs())
 	default:
 		m.fail(err)
 	}
@@ -227,15 +227,16 @@ func (m *machine) onCompletionFailed(r *messages.CompletionResult, err *messages
 // background tells whether no person waits for this turn.
 func (m *machine) background() bool { return !m.input.GetPersonWaits() && m.start.GetLevel() < 2 }
 
-// budgetWait is how long a turn waits that is not told when the next budget begins.
+// budgetWait is the longest time until a turn that waits for a budget asks again: a person may raise it before the next
+// one begins.
 const budgetWait = time.Hour
 
-// parkForBudget lets the turn wait, off the stack, until there is a budget again.
-func (m *machine) parkForBudget(err *messages.Error) {
-	m.publishError(err)
-	wait := time.Duration(err.GetRetryAfterMs()) * time.Millisecond
-	if wait <= 0 {
-		wait = budgetWait
+// parkForBudget lets the turn wait, off the stack, until there is a budget again. People are told by providers, once, that
+// the budget is spent, and by the scheduler that the task is parked.
+func (m *machine) parkForBudget(retryMs int64) {
+	wait := budgetWait
+	if retryMs > 0 {
+		wait = min(wait, time.Duration(retryMs)*time.Millisecond)
 	}
 	m.until = m.now.Add(wait).UnixMicro()
 	m.write(&messages.JournalEntry{
