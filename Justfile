@@ -121,7 +121,7 @@ simulate *args='-seeds 1000000 -budget 3m':
 
 # Plant bugs in the machines and want the simulation to see each.
 planted:
-    HOMEAGENT_PROOF=1 go test -count=1 -timeout 30m -v -run 'TestPlanted|TestAltered' ./internal/simulate
+    HOMEAGENT_CI=1 go test -count=1 -timeout 30m -v -run 'TestPlanted|TestAltered' ./internal/simulate
 
 # Show the figures of the whole node: the end-to-end tests in full, run anew, then the simulation and the benchmarks.
 proof: build planted (simulate '-seeds 20000')

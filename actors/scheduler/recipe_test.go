@@ -2,9 +2,12 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"homeagent/actors/kit"
 	"homeagent/messages"
@@ -432,4 +435,40 @@ func TestParked(t *testing.T) {
 			w.done("a")
 		},
 	})
+}
+
+// A turn that is lost after Resume and before Resumed, while another is to take its place, was suspended once and is
+// resumed once.
+func TestLostBeforeResumed(t *testing.T) {
+	w := play(t)
+	drop := func(which func(proto.Message) bool) {
+		t.Helper()
+		n := len(w.pending)
+		w.pending = slices.DeleteFunc(w.pending, func(e kit.Event) bool {
+			m, ok := e.Msg.(proto.Message)
+			return ok && which(m)
+		})
+		if len(w.pending) != n-1 {
+			t.Fatalf("%d of %d messages dropped, want one", n-len(w.pending), n)
+		}
+	}
+	w.say("a", 0, job)
+	w.say("b", 3, person)
+	w.working("b")
+	w.answer()
+	finished := w.pending[0]
+	w.pending = w.pending[1:]
+	w.step(finished)
+	drop(func(m proto.Message) bool { _, ok := m.(*messages.Resumed); return ok })
+	a := w.active()
+	w.offer(input("c", 3, "text of c", person))
+	drop(func(m proto.Message) bool { _, ok := m.(*messages.Suspended); return ok })
+	w.gone(a)
+	w.back(kit.Event{Msg: &messages.TurnLost{TaskId: "a", Generation: a.gen, Failure: "boom"}})
+	w.settle()
+	w.done("c")
+	w.done("a")
+	if c := w.m.counters; c.GetSuspended() != 1 || c.GetResumed() != 1 {
+		t.Errorf("%d suspended, %d resumed", c.GetSuspended(), c.GetResumed())
+	}
 }
