@@ -122,6 +122,8 @@ func TestKillWhileAnswering(t *testing.T) {
 			ids := n.four(0)
 			v.held("gate")
 			first.await("the tool", func(e *api.Event) bool { return e.Tool != nil && e.Tool.Result != nil })
+			// People see the result before it is written. What ledger is asked now it answers behind all that it was handed before.
+			n.input(ids[0])
 			n.kill()
 			<-first.over
 			v.Open("gate")
@@ -142,8 +144,7 @@ func TestKillWhileAnswering(t *testing.T) {
 				}
 			}
 			checkFour(t, n, 0, ids, first, second)
-			// It is idempotent: where the kill came before its result was written, it runs once more, under the same call id.
-			if n := second.starts(ids[0], "memory_commit"); n > 1 {
+			if n := second.starts(ids[0], "memory_commit"); n != 0 {
 				t.Errorf("the tool that had run was begun again %d times", n)
 			}
 			if got := n.input(ids[0]); got.Starts != 1 {
