@@ -88,7 +88,7 @@ func Boot(ctx context.Context, opt Options) (*Node, error) {
 func (n *Node) boot(ctx context.Context) error {
 	w := n.w
 	var err error
-	if n.layers, err = Plan(table()); err != nil {
+	if n.layers, err = Plan(Table()); err != nil {
 		return err
 	}
 	for _, step := range []struct {
@@ -231,7 +231,7 @@ func (n *Node) openRuntime() error {
 	}
 	w.rt = rt
 	w.registerFigures()
-	for _, r := range table() {
+	for _, r := range Table() {
 		rt.Register(r.Kind, func(params proto.Message) (kit.Props, error) { return r.props(w, "", params) })
 	}
 	return nil

@@ -80,7 +80,7 @@ func TestStopIsLogged(t *testing.T) {
 func TestBootAndClose(t *testing.T) {
 	opt := options(t)
 	n := boot(t, opt)
-	for _, r := range table() {
+	for _, r := range Table() {
 		for _, p := range r.Paths {
 			a := find(n.Tree(), p)
 			if a == nil || a.GetKind() != r.Kind || a.GetSystem() != r.System {

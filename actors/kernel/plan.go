@@ -136,11 +136,11 @@ func declared(byFacility map[kit.Facility]Row) []kit.Facility {
 
 // Graph prints the table of this build by layers, with the digest of what it printed.
 func Graph(w io.Writer) error {
-	layers, err := Plan(table())
+	layers, err := Plan(Table())
 	if err != nil {
 		return err
 	}
-	text := render(layers, table())
+	text := render(layers, Table())
 	sum := sha256.Sum256([]byte(text))
 	_, err = fmt.Fprintf(w, "%sdigest  %s\n", text, hex.EncodeToString(sum[:8]))
 	return err

@@ -106,7 +106,7 @@ func TestStructuralErrors(t *testing.T) {
 }
 
 func TestTheTable(t *testing.T) {
-	rows := table()
+	rows := Table()
 	if _, err := Plan(rows); err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,8 @@ var whole = kit.Restart{Escalate: true, StopTimeout: 5 * time.Second}
 // once is the row of actors whose parent decides what a failure means: turns and calls.
 var once = kit.Restart{StopTimeout: 5 * time.Second}
 
-// table is the supervision table of a node.
-func table() []Row {
+// Table returns the supervision table of a node. The caller owns the slice.
+func Table() []Row {
 	rows := []Row{
 		{
 			Kind: config.Kind, Paths: []string{"config"}, Provides: []kit.Facility{kit.FacilityConfig}, Restart: core, System: true,
